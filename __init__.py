@@ -1,0 +1,3 @@
+"""opcheck: a conformance test runner for ONNX operators."""
+
+__version__ = "0.1.0"

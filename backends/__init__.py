@@ -1,0 +1,127 @@
+"""The runtimes that opcheck can run: one file each, imported only when used.
+
+A backend is named ``kind`` or ``kind:argument``.
+Other packages add kinds with the entry-point group ``opcheck.backends``; an entry is a function
+from the argument (empty if there is none) to a ``Backend``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..harness.backend import Backend
+
+ENTRY_POINTS = "opcheck.backends"
+
+
+class UnknownBackend(ValueError):
+    """No backend has this name."""
+
+
+class CannotRun(Exception):
+    """The backend is known and cannot run here; the message says how to change that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A backend kind: where its class is, the module it needs, and how to install that."""
+
+    name: str
+    module: str
+    factory: str
+    needs: str
+    install: str
+    about: str
+    #: Whether it runs in this process; every other backend gets a process of its own.
+    in_process: bool = False
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "builtin",
+            ".builtin",
+            "Builtin",
+            "onnx",
+            "pip install opcheck",
+            "the built-in NumPy kernels, the oracle",
+            in_process=True,
+        ),
+        Kind(
+            "reference",
+            ".reference",
+            "Reference",
+            "onnx",
+            "pip install opcheck",
+            "onnx's own ReferenceEvaluator",
+        ),
+        Kind(
+            "onnxruntime",
+            ".onnxruntime",
+            "OnnxRuntime",
+            "onnxruntime",
+            "pip install 'opcheck[onnxruntime]'",
+            "ONNX Runtime; onnxruntime:PROVIDER picks an execution provider",
+        ),
+    )
+}
+
+
+def check(name: str) -> None:
+    """Raise ``UnknownBackend``, or ``CannotRun`` where the runtime is not installed.
+
+    Nothing is imported: a runtime belongs into a worker process.
+    """
+    kind = KINDS.get(name.partition(":")[0])
+    if kind is None:
+        _entry_point(name)
+    elif importlib.util.find_spec(kind.needs) is None:
+        raise CannotRun(
+            f"the backend {kind.name} needs the package {kind.needs}, which is not installed; "
+            f"install it with: python -m {kind.install}"
+        )
+
+
+def create(name: str) -> Backend:
+    """Return the backend of a name.
+
+    Raises ``UnknownBackend``, or ``CannotRun`` where its runtime is missing or refuses to start.
+    """
+    check(name)
+    kind = KINDS.get(name.partition(":")[0])
+    argument = name.partition(":")[2]
+    try:
+        if kind is None:
+            factory: Callable[[str], Backend] = _entry_point(name).load()
+            return factory(argument)
+        module = importlib.import_module(kind.module, __package__)
+        backend: Backend = getattr(module, kind.factory)(argument)
+    except ImportError as error:
+        raise CannotRun(f"the backend {name} cannot be imported: {error}") from error
+    except ValueError as error:
+        raise CannotRun(f"the backend {name} cannot start: {error}") from error
+    return backend
+
+
+def _entry_point(name: str) -> importlib.metadata.EntryPoint:
+    kind = name.partition(":")[0]
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind):
+        return entry
+    known = ", ".join([*KINDS, *sorted(third_party())])
+    raise UnknownBackend(f"no backend is called {kind!r}; there are {known}")
+
+
+def third_party() -> list[str]:
+    """Return the kinds that other packages add."""
+    return [entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)]
+
+
+def in_process(name: str) -> bool:
+    """Tell whether a backend runs in this process."""
+    kind = KINDS.get(name.partition(":")[0])
+    return kind is not None and kind.in_process

@@ -1,0 +1,43 @@
+"""The built-in kernels as a backend: the oracle that others are compared with."""
+
+from __future__ import annotations
+
+from onnx import ModelProto
+
+from .. import __version__
+from ..harness.backend import Runner, Unsupported
+from ..kernels import Evaluator
+from ..kernels import Unsupported as NoKernel
+
+
+class Builtin:
+    """Runs models with the built-in NumPy kernels, in this process.
+
+    ``time_limit`` is in seconds: a Loop can be endless.
+    """
+
+    name = "builtin"
+
+    def __init__(self, argument: str = "", *, time_limit: float = 30.0) -> None:
+        if argument:
+            raise ValueError(f"it takes no argument, and was given {argument!r}")
+        self.time_limit = time_limit
+
+    def version(self) -> str:
+        """Return the version of opcheck."""
+        return __version__
+
+    def prepare(self, model: ModelProto) -> Runner:
+        """Check and compile a model."""
+        try:
+            evaluator = Evaluator(model)
+        except NoKernel as error:
+            raise Unsupported(str(error)) from error
+
+        def run(feeds: object) -> list[object]:
+            try:
+                return evaluator.run(feeds, time_limit=self.time_limit)  # type: ignore[arg-type]
+            except NoKernel as error:
+                raise Unsupported(str(error)) from error
+
+        return run

@@ -1,0 +1,35 @@
+"""``opcheck compare``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+
+
+@click.command()
+@options.sources
+@click.option(
+    "--backend",
+    "-b",
+    "backends",
+    multiple=True,
+    required=True,
+    metavar="KIND[:ARG]",
+    help="The backend to compare with; may be given several times.",
+)
+@options.selection
+@options.judging
+@click.pass_context
+def compare(ctx: click.Context, /, **given: Any) -> None:
+    """Run cases on the built-in kernels and on other backends, side by side.
+
+    Prints for each case that differs what is expected, what each backend gave, and which of them
+    is wrong.
+    """
+    from .session import CompareSession
+
+    given["backends"] = ("builtin", *(b for b in given["backends"] if b != "builtin"))
+    ctx.exit(CompareSession(**given).run())

@@ -1,0 +1,28 @@
+"""``opcheck list``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+
+
+@click.command(name="list")
+@options.sources
+@options.selection
+@click.pass_context
+def list_cases(ctx: click.Context, /, sources: tuple[str, ...], **selection: Any) -> None:
+    """List the cases of a source, one id a line."""
+    from .loading import Status, load, print_problems
+
+    loaded = load(sources, **selection)
+    for case in loaded.cases:
+        click.echo(case.id)
+    print_problems(loaded)
+    if loaded.errors:
+        ctx.exit(Status.USAGE)
+    if not loaded.cases:
+        click.echo("no case matched", err=True)
+        ctx.exit(Status.NO_CASE)

@@ -1,0 +1,30 @@
+"""``opcheck run``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+
+
+@click.command()
+@options.sources
+@click.option(
+    "--backend",
+    "-b",
+    "backends",
+    multiple=True,
+    metavar="KIND[:ARG]",
+    help="The backend to run on; may be given several times [default: builtin].",
+)
+@options.selection
+@options.judging
+@click.pass_context
+def run(ctx: click.Context, /, **given: Any) -> None:
+    """Run cases and print what differs from what they expect."""
+    from .session import RunSession
+
+    given["backends"] = given["backends"] or ("builtin",)
+    ctx.exit(RunSession(**given).run())

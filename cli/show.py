@@ -1,0 +1,34 @@
+"""``opcheck show``."""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="CASE...")
+@click.pass_context
+def show(ctx: click.Context, /, sources: tuple[str, ...]) -> None:
+    """Print cases as their specification page would show them."""
+    from ..reports.page import bodies, page
+    from .loading import Status, load, print_problems
+
+    loaded = load(sources)
+    for i, case in enumerate(loaded.cases):
+        if i:
+            click.echo()
+        shown = f"{case.domain}.{case.operator}" if case.domain else case.operator
+        click.echo(f"**{case.title}**  ({shown}-{case.since_version}, opset {case.opset})\n")
+        click.echo(page(case))
+        for name, text in bodies(case):
+            click.echo(f"\n{name}:")
+            click.echo("\n".join(f"  {line}" for line in text.splitlines()))
+        if case.why:
+            click.echo(f"\nWhy: {case.why}")
+        click.echo(f"File: {case.file}:{case.line}")
+        click.echo(f"Run it: opcheck run {shlex.quote(case.id)}")
+    print_problems(loaded)
+    if loaded.errors:
+        ctx.exit(Status.USAGE)

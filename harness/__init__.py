@@ -1,0 +1,1 @@
+"""Cases, where they come from, how they are run and compared."""

@@ -1,0 +1,288 @@
+"""From a node as a specification page prints it to a model.
+
+A node case gives a signature, attributes and values; this module makes the ``ModelProto``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+import onnx.defs
+import onnx.parser
+import onnx.shape_inference
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TypeProto,
+    ValueInfoProto,
+    helper,
+)
+
+from .dtypes import ELEMENT_TYPES, element_type
+from .errors import CaseError, shorten
+from .literals import BadLiteral, Real
+
+AttrType = onnx.defs.OpSchema.AttrType
+#: Body initializers that are no graph inputs came with IR version 4.
+MIN_IR_VERSION = 4
+
+_SIGNATURE = re.compile(r"\s*([\w.\-]+)\s*\(([^()]*)\)\s*->\s*\(([^()]*)\)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A node: its operator, and its inputs and outputs with ``""`` for an omitted one."""
+
+    domain: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def parse_signature(text: str) -> Signature:
+    """Read ``Scan(X_state, X_scan) -> (state_X_final, dists)``."""
+    found = _SIGNATURE.fullmatch(text)
+    if found is None:
+        raise CaseError(("node",), shorten(text), "Operator(inputs) -> (outputs)")
+    domain, _, operator = found[1].rpartition(".")
+    names = [
+        tuple(part.strip() for part in group.split(",")) if group.strip() else ()
+        for group in (found[2], found[3])
+    ]
+    for group in names:
+        for name in group:
+            if re.search(r"\s", name):
+                raise CaseError(("node",), shorten(name), "names separated by commas")
+    outputs = [name for name in names[1] if name]
+    if len(set(outputs)) != len(outputs):
+        raise CaseError(("node",), shorten(text), "outputs with different names")
+    return Signature("" if domain == "ai.onnx" else domain, operator, *names)
+
+
+def find_schema(domain: str, operator: str, opset: int, path: str) -> onnx.defs.OpSchema:
+    """Return the schema an opset resolves to."""
+    try:
+        return onnx.defs.get_schema(operator, opset, domain)
+    except onnx.defs.SchemaError:
+        pass
+    shown = f"{domain}.{operator}" if domain else operator
+    versions = sorted(
+        s.since_version
+        for s in onnx.defs.get_all_schemas_with_history()
+        if s.name == operator and s.domain == domain
+    )
+    hint = f"{shown} came with opset {versions[0]}" if versions else ""
+    wanted = f"an operator that onnx {onnx.__version__} defines there"
+    raise CaseError((path,), f"{shown} at opset {opset}", wanted, hint=hint)
+
+
+def make_attributes(
+    given: Mapping[str, Any], schema: onnx.defs.OpSchema, types: Mapping[str, str]
+) -> list[AttributeProto]:
+    """Turn the attributes of a case into protos of the types that the schema names."""
+    protos = []
+    for name, raw in given.items():
+        formal = schema.attributes.get(name)
+        if formal is None:
+            wanted = f"an attribute of {schema.name}-{schema.since_version}"
+            hint = f"it has {', '.join(sorted(schema.attributes)) or 'none'}"
+            raise CaseError(("attributes", name), name, wanted, hint=hint)
+        try:
+            value = _attribute_value(raw, formal.type, name, types)
+        except (BadLiteral, TypeError, ValueError) as error:
+            wanted = error.wanted if isinstance(error, BadLiteral) else str(error)
+            raise CaseError(("attributes", name), shorten(raw), wanted) from None
+        kind_name = str(formal.type).rpartition(".")[2]
+        kind = AttributeProto.AttributeType.Value(kind_name)
+        protos.append(helper.make_attribute(name, value, attr_type=kind))
+    return protos
+
+
+def _attribute_value(raw: Any, kind: Any, name: str, types: Mapping[str, str]) -> Any:
+    if kind in _LISTS:
+        if not isinstance(raw, list):
+            raise ValueError(f"a list for an attribute of type {kind.name}")
+        return [_attribute_value(item, _LISTS[kind], name, types) for item in raw]
+    if kind == AttrType.INT:
+        named = types.get(raw, raw) if isinstance(raw, str) else None
+        if named in ELEMENT_TYPES:
+            return element_type(str(named)).number
+        if isinstance(raw, int) and -(2**63) <= int(raw) < 2**63:
+            return int(raw)
+        raise ValueError("an integer of 64 bits, or the name of an element type")
+    if kind == AttrType.FLOAT:
+        if isinstance(raw, bool) or not isinstance(raw, int | float):
+            raise ValueError("a number")
+        return float(raw)
+    if kind == AttrType.STRING:
+        if not isinstance(raw, str):
+            raise ValueError("a string (quote it)")
+        return raw
+    if kind == AttrType.GRAPH:
+        return parse_graph(raw, types)
+    raise ValueError(f"no attribute of type {kind.name}: write the case with model: instead")
+
+
+_LISTS = {
+    AttrType.INTS: AttrType.INT,
+    AttrType.FLOATS: AttrType.FLOAT,
+    AttrType.STRINGS: AttrType.STRING,
+    AttrType.GRAPHS: AttrType.GRAPH,
+}
+
+
+def parse_graph(raw: Any, types: Mapping[str, str]) -> GraphProto:
+    """Read a body in ONNX's text syntax."""
+    if not isinstance(raw, str):
+        raise ValueError("a graph in ONNX's text syntax")
+    try:
+        return onnx.parser.parse_graph(substitute(raw, types))
+    except (onnx.parser.ParseError, ValueError) as error:
+        raise ValueError(f"a graph in ONNX's text syntax; {_parse_message(error)}") from None
+
+
+def parse_model(text: str, types: Mapping[str, str], opset: int | None) -> ModelProto:
+    """Read a whole model in ONNX's text syntax; ``opset`` serves where it names none."""
+    text = substitute(text, types).strip()
+    if not text.startswith("<"):
+        if opset is None:
+            raise CaseError(("model",), "no opset", "an opset for the case, or one in the model")
+        text = f'<ir_version: {ir_version(opset)}, opset_import: ["" : {opset}]>\n{text}'
+    try:
+        return onnx.parser.parse_model(text)
+    except (onnx.parser.ParseError, ValueError) as error:
+        seen = _parse_message(error)
+        raise CaseError(("model",), seen, "a model in ONNX's text syntax") from None
+
+
+def _parse_message(error: Exception) -> str:
+    """Make one line of the parser's message."""
+    raw = error.args[0] if error.args else error
+    text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    return " ".join(text.replace("b'", "").split())[:300]
+
+
+def substitute(text: str, types: Mapping[str, str]) -> str:
+    """Replace type parameters where ONNX's text syntax has a type."""
+    dims = r"\s*(\[[^\]]*\])?\s*"
+    for parameter, name in types.items():
+        # Before a name, a tensor literal, or as the last word inside seq() and optional().
+        word = rf"\b{re.escape(parameter)}\b"
+        pattern = rf"{word}(?={dims}[\w\"{{])|(?<=\()\s*{word}(?={dims}\)+\s*[\w\"])"
+        text = re.sub(pattern, element_type(name).text, text)
+    return text
+
+
+def ir_version(opset: int) -> int:
+    """Return the IR version that models of an opset are written in."""
+    imports = [helper.make_opsetid("", opset)]
+    return max(MIN_IR_VERSION, helper.find_min_ir_version_for(imports, ignore_unknown=True))
+
+
+def make_model(
+    signature: Signature,
+    schema: onnx.defs.OpSchema,
+    opset: int,
+    attributes: Sequence[AttributeProto],
+    inputs: Mapping[str, TypeProto],
+    fallback: Mapping[str, TypeProto],
+) -> ModelProto:
+    """Return a model of one node.
+
+    The outputs get the types that shape inference gives; where it gives none, the schema's, and
+    at last those of ``fallback``, the expected ones, so that the model never shows more than it
+    has to of what is expected.
+    """
+    node = NodeProto(op_type=signature.operator, domain=signature.domain)
+    node.input.extend(signature.inputs)
+    node.output.extend(signature.outputs)
+    node.attribute.extend(attributes)
+    names = [name for name in signature.outputs if name]
+    graph = helper.make_graph(
+        [node],
+        signature.operator.lower(),
+        [helper.make_value_info(name, proto) for name, proto in inputs.items()],
+        [ValueInfoProto(name=name) for name in names],
+    )
+    model = helper.make_model(
+        graph,
+        producer_name="opcheck",
+        ir_version=ir_version(opset) if not signature.domain else helper.VERSION_TABLE[-1][1],
+        opset_imports=[helper.make_opsetid(signature.domain, opset)],
+    )
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    guessed = _types_by_schema(signature, schema, inputs)
+    for output, found in zip(model.graph.output, inferred.graph.output, strict=True):
+        known = [found.type, guessed.get(output.name), fallback.get(output.name)]
+        types = [p for p in known if p is not None and p.WhichOneof("value")]
+        if types:
+            output.type.CopyFrom(types[0])
+            _complete(output.type, [fallback.get(output.name), *types])
+    return model
+
+
+def _complete(proto: TypeProto, others: Sequence[TypeProto | None]) -> None:
+    """Make a type fit for a graph's output, which must have a rank.
+
+    Where inference gives no rank, that of the first of the other types that has one is taken,
+    without its sizes. The names that inference makes up for unknown sizes are dropped.
+    """
+    if not _is_tensor(proto):
+        return
+    if not proto.tensor_type.HasField("shape"):
+        ranked = [
+            o for o in others if o is not None and _is_tensor(o) and o.tensor_type.HasField("shape")
+        ]
+        rank = len(ranked[0].tensor_type.shape.dim) if ranked else 0
+        proto.tensor_type.shape.SetInParent()
+        for _ in range(rank):
+            proto.tensor_type.shape.dim.add()
+    for dim in proto.tensor_type.shape.dim:
+        if dim.dim_param.startswith("unk__"):
+            dim.ClearField("dim_param")
+
+
+def _types_by_schema(
+    signature: Signature, schema: onnx.defs.OpSchema, inputs: Mapping[str, TypeProto]
+) -> dict[str, TypeProto]:
+    """Type the outputs by the schema's type parameters, for nodes that inference refuses."""
+    bound: dict[str, TypeProto] = {}
+    for i, name in enumerate(signature.inputs):
+        if name in inputs and schema.inputs:
+            formal = schema.inputs[min(i, len(schema.inputs) - 1)]
+            bound.setdefault(formal.type_str, inputs[name])
+    types = {}
+    for i, name in enumerate(signature.outputs):
+        if name and schema.outputs:
+            formal = schema.outputs[min(i, len(schema.outputs) - 1)]
+            if formal.type_str in bound:
+                types[name] = without_sizes(bound[formal.type_str])
+    return types
+
+
+def without_sizes(proto: TypeProto) -> TypeProto:
+    """Return a type of which only the rank is known."""
+    copy = TypeProto()
+    copy.CopyFrom(proto)
+    for dim in copy.tensor_type.shape.dim if _is_tensor(copy) else ():
+        dim.ClearField("value")
+    return copy
+
+
+def _is_tensor(proto: TypeProto) -> bool:
+    return bool(proto.WhichOneof("value") == "tensor_type")
+
+
+def literal(value: Any) -> str:
+    """Write an attribute as the pages print it."""
+    if isinstance(value, Real):
+        return value.text
+    if isinstance(value, list):
+        return f"[{', '.join(literal(v) for v in value)}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,146 @@
+"""Result records: all that a report may need, as data.
+
+Values are written as text, since JSON has neither NaN nor 64-bit integers.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+#: The format of result files; it changes when a reader of old files would misread new ones.
+FORMAT = 1
+
+
+class Outcome(StrEnum):
+    """What came of one case on one backend."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERRORED = "errored"
+    UNSUPPORTED = "unsupported"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed out"
+    OUT_OF_MEMORY = "out of memory"
+    SKIPPED = "skipped"
+
+
+#: Outcomes that a run without expectations accepts.
+ACCEPTABLE = frozenset({Outcome.PASSED, Outcome.SKIPPED})
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One element that differs: its index, both values, and the three errors, empty if none."""
+
+    index: list[int]
+    expected: str
+    got: str
+    absolute: str = ""
+    relative: str = ""
+    ulp: str = ""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """How one output differs.
+
+    ``reason`` is ``count``, ``kind``, ``dtype``, ``shape`` or ``values``, the first that differs.
+    ``output`` is the output's name, with the place inside a sequence or map behind it.
+    """
+
+    output: str
+    reason: str
+    expected: str
+    got: str
+    different: int = 0
+    total: int = 0
+    allowed: str = ""
+    worst: Row | None = None
+    rows: list[Row] = []
+
+
+class Excerpt(msgspec.Struct, frozen=True):
+    """The beginning of a value: its type, shape, and the first elements in order."""
+
+    name: str
+    type: str
+    shape: list[int] | None = None
+    values: list[str] = []
+    total: int = 0
+
+
+class Record(msgspec.Struct, frozen=True, tag="record", tag_field="is"):
+    """The result of one case on one backend."""
+
+    case: str
+    file: str
+    line: int
+    operator: str
+    domain: str
+    opset: int
+    since_version: int
+    dtypes: list[str]
+    backend: str
+    outcome: Outcome
+    phase: str = ""
+    message: str = ""
+    differences: list[Difference] = []
+    outputs: list[Excerpt] = []
+    printed: str = ""
+    seconds: float = 0.0
+    why: str = ""
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether this outcome lets a run succeed."""
+        return self.outcome in ACCEPTABLE
+
+
+class Problem(msgspec.Struct, frozen=True, tag="problem", tag_field="is"):
+    """A mistake in a case file."""
+
+    file: str
+    line: int | None
+    case: str
+    message: str
+
+
+class Header(msgspec.Struct, frozen=True, tag="header", tag_field="is"):
+    """What a run was: versions, platform, sources and options."""
+
+    format: int
+    opcheck: str
+    onnx: str
+    numpy: str
+    python: str
+    platform: str
+    started: str
+    sources: list[str]
+    backends: dict[str, str]
+    options: dict[str, str]
+
+
+class Footer(msgspec.Struct, frozen=True, tag="footer", tag_field="is"):
+    """How a run ended: totals by backend and outcome."""
+
+    totals: dict[str, dict[str, int]]
+    problems: int
+    seconds: float
+    interrupted: bool = False
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A finished run: what reports are made of."""
+
+    header: Header
+    records: list[Record]
+    problems: list[Problem]
+    footer: Footer
+
+
+def totals(records: list[Record], backends: list[str]) -> dict[str, dict[str, int]]:
+    """Count the outcomes of each backend, in the order of ``Outcome``; zeros are left out."""
+    counts = {backend: dict.fromkeys(Outcome, 0) for backend in backends}
+    for record in records:
+        counts[record.backend][record.outcome] += 1
+    return {b: {o.value: n for o, n in by.items() if n} for b, by in counts.items()}

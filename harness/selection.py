@@ -1,0 +1,105 @@
+"""Which cases of the sources are run: ``-k``, ``--op``, ``--opset``, ``--dtype``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from .case import Case
+
+_TOKEN = re.compile(r"\s*(?:(\(|\))|(not|and|or)\b|([^\s()]+))")
+
+
+class BadExpression(ValueError):
+    """An expression of ``-k`` that cannot be read."""
+
+
+def choose(
+    cases: Sequence[Case],
+    *,
+    keyword: str = "",
+    operators: Sequence[str] = (),
+    opsets: Sequence[int] = (),
+    dtypes: Sequence[str] = (),
+) -> list[Case]:
+    """Return the cases that fit all that is given.
+
+    ``keyword`` is an expression as pytest's ``-k``: words of ids with and, or, not.
+    A list fits a case that has one of its entries.
+    """
+    matches = parse_keyword(keyword) if keyword.strip() else lambda _: True
+    names = {name.lower() for name in operators}
+    return [
+        case
+        for case in cases
+        if matches(case.id)
+        and (not names or names & {case.operator.lower(), _full_name(case).lower()})
+        and (not opsets or case.opset in opsets)
+        and (not dtypes or case.dtypes & set(dtypes))
+    ]
+
+
+def _full_name(case: Case) -> str:
+    return f"{case.domain or 'ai.onnx'}.{case.operator}"
+
+
+def parse_keyword(text: str) -> Callable[[str], bool]:
+    """Read an expression of words, and, or, not and parentheses; words match without case."""
+    tokens = _tokens(text)
+    position = 0
+
+    def peek() -> str:
+        return tokens[position] if position < len(tokens) else ""
+
+    def take() -> str:
+        nonlocal position
+        position += 1
+        return tokens[position - 1]
+
+    def any_of() -> Callable[[str], bool]:
+        terms = [all_of()]
+        while peek() == "or":
+            take()
+            terms.append(all_of())
+        return lambda subject: any(term(subject) for term in terms)
+
+    def all_of() -> Callable[[str], bool]:
+        terms = [single()]
+        while peek() == "and":
+            take()
+            terms.append(single())
+        return lambda subject: all(term(subject) for term in terms)
+
+    def single() -> Callable[[str], bool]:
+        token = peek()
+        if token in ("", "and", "or", ")"):
+            raise BadExpression(f"in {text!r}: seen {token or 'the end'!r}, wanted a word")
+        take()
+        if token == "not":
+            term = single()
+            return lambda subject: not term(subject)
+        if token == "(":
+            inner = any_of()
+            if peek() != ")":
+                raise BadExpression(f"in {text!r}: a parenthesis is not closed")
+            take()
+            return inner
+        word = token.lower()
+        return lambda subject: word in subject.lower()
+
+    result = any_of()
+    if position < len(tokens):
+        raise BadExpression(f"in {text!r}: seen {peek()!r}, wanted and, or, or the end")
+    return result
+
+
+def _tokens(text: str) -> list[str]:
+    tokens = []
+    rest = text.strip()
+    while rest:
+        found = _TOKEN.match(rest)
+        if found is None:
+            raise BadExpression(f"in {text!r}: {rest!r} cannot be read")
+        tokens.append(found[1] or found[2] or found[3])
+        rest = rest[found.end() :].strip()
+    return tokens

@@ -1,0 +1,303 @@
+"""From the values of a case file to arrays, sequences, optionals and maps."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from onnx import TypeProto, helper
+
+from .case import Expected, Value
+from .caseformat import ValueSpec
+from .dtypes import ElementType, element_type, parse_type, type_text
+from .errors import CaseError, shorten
+from .literals import BadLiteral, from_bits, to_array
+
+#: The largest tensor a case file may ask for, in elements.
+MAX_ELEMENTS = 2**27
+_FORMS = ("data", "bits", "fill", "npy")
+
+
+class ValueReader:
+    """Reads the values of one case.
+
+    ``folder`` is that of the case file; ``types`` maps type parameters to element types.
+    """
+
+    def __init__(self, folder: Path, types: dict[str, str]) -> None:
+        self.folder = folder
+        self.types = types
+
+    def read(self, spec: ValueSpec, *, output: bool) -> Expected:
+        """Return a value; only outputs may have undefined elements.
+
+        Raises ``CaseError`` with the path inside the value.
+        """
+        given = [f for f in ("sequence", "map") if getattr(spec, f) is not None]
+        given += ["optional"] if spec.optional is not msgspec.UNSET else []
+        given += [f for f in _FORMS if self._has(spec, f)]
+        if len(given) > 1:
+            raise CaseError((), " and ".join(given), "one of them")
+        if spec.sequence is not None:
+            return self._sequence(spec, output)
+        if spec.optional is not msgspec.UNSET:
+            return self._optional(spec, output)
+        if spec.map is not None:
+            return self._map(spec, output)
+        return self._tensor(spec, output)
+
+    @staticmethod
+    def _has(spec: ValueSpec, form: str) -> bool:
+        value = getattr(spec, form)
+        return value is not msgspec.UNSET and not (form == "npy" and value is None)
+
+    def type(self, text: str | None) -> TypeProto:
+        """Read a ``dtype:``, type parameters replaced."""
+        if text is None:
+            raise CaseError((), "no dtype", "dtype, such as float32")
+        replaced = replace_words(text, self.types)
+        try:
+            return parse_type(replaced)
+        except KeyError as error:
+            raise CaseError(
+                ("dtype",), shorten(text), "an element type of ONNX or a type parameter",
+                hint=f"{error.args[0]!r} is neither",
+            ) from None  # fmt: skip
+
+    def _element(self, spec: ValueSpec) -> ElementType:
+        proto = self.type(spec.dtype)
+        if proto.WhichOneof("value") != "tensor_type":
+            raise CaseError(("dtype",), shorten(spec.dtype), "an element type for a tensor")
+        return element_type(type_text(proto))
+
+    def _sequence(self, spec: ValueSpec, output: bool) -> Expected:
+        assert spec.sequence is not None
+        items = self._items(spec.sequence, output)
+        if spec.dtype is not None:
+            inner = self.type(spec.dtype)
+        elif items:
+            inner = without_shape(items[0].type)
+        else:
+            raise CaseError((), "an empty sequence without dtype", "the dtype of its elements")
+        for i, item in enumerate(items):
+            if type_text(item.type) != type_text(inner):
+                raise CaseError(("sequence", i), type_text(item.type), type_text(inner))
+        return Expected("sequence", helper.make_sequence_type_proto(inner), items=items)
+
+    def _items(self, specs: list[ValueSpec], output: bool) -> tuple[Expected, ...]:
+        items = []
+        for i, item in enumerate(specs):
+            try:
+                items.append(self.read(item, output=output))
+            except CaseError as error:
+                raise error.at("sequence", i) from None
+        return tuple(items)
+
+    def _optional(self, spec: ValueSpec, output: bool) -> Expected:
+        assert not isinstance(spec.optional, msgspec.UnsetType)
+        if spec.optional is None:
+            inner = self.type(spec.dtype)
+            return Expected("optional", helper.make_optional_type_proto(inner))
+        try:
+            item = self.read(spec.optional, output=output)
+        except CaseError as error:
+            raise error.at("optional") from None
+        proto = helper.make_optional_type_proto(without_shape(item.type))
+        return Expected("optional", proto, items=(item,))
+
+    def _map(self, spec: ValueSpec, output: bool) -> Expected:
+        proto = self.type(spec.dtype)
+        if proto.WhichOneof("value") != "map_type":
+            raise CaseError(("dtype",), shorten(spec.dtype), "such as map(int64, float32)")
+        assert spec.map is not None
+        value_type = type_text(proto.map_type.value_type)
+        wanted = str if type_text(proto).startswith("map(string") else int
+        items = []
+        for key, raw in spec.map.items():
+            if not isinstance(key, wanted) or isinstance(key, bool):
+                raise CaseError(("map",), f"the key {key!r}", f"a key of type {wanted.__name__}")
+            scalar = ValueSpec(dtype=value_type, shape=[], data=raw)
+            try:
+                items.append(self._tensor(scalar, output))
+            except CaseError as error:
+                raise CaseError(("map", key), error.seen, error.wanted) from None
+        return Expected("map", proto, items=tuple(items), keys=tuple(spec.map))
+
+    def _tensor(self, spec: ValueSpec, output: bool) -> Expected:
+        element = self._element(spec)
+        shape = None if spec.shape is None else _checked_shape(spec.shape, output)
+        if shape is not None and None in shape:
+            return self._any_size(spec, element, shape)
+        sizes = None if shape is None else tuple(s for s in shape if s is not None)
+        undefined = None
+        if spec.npy is not None:
+            array = self._npy(spec.npy, element, sizes)
+        elif spec.fill is not msgspec.UNSET:
+            array = _filled(spec.fill, element, sizes)
+        elif spec.bits is not msgspec.UNSET or spec.data is not msgspec.UNSET:
+            array, undefined = _literal(spec, element, sizes, output)
+        else:
+            raise CaseError((), "no value", f"one of {', '.join(_FORMS)}, sequence, optional, map")
+        proto = helper.make_tensor_type_proto(element.number, array.shape)
+        return Expected("tensor", proto, element.dtype, array.shape, array, undefined)
+
+    def _any_size(
+        self, spec: ValueSpec, element: ElementType, shape: tuple[int | None, ...]
+    ) -> Expected:
+        if any(self._has(spec, form) for form in _FORMS):
+            raise CaseError(
+                ("shape",), "a size of null beside data", "no data: nothing is compared"
+            )
+        proto = helper.make_tensor_type_proto(element.number, [None] * len(shape))
+        return Expected("tensor", proto, element.dtype, shape)
+
+    def _npy(self, name: str, element: ElementType, shape: tuple[int, ...] | None) -> NDArray[Any]:
+        path = inside(self.folder, name, "npy")
+        try:
+            array = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise CaseError(("npy",), f"{name}: {error}", "a file that numpy.save wrote") from None
+        if not isinstance(array, np.ndarray):
+            raise CaseError(("npy",), f"{name}, an archive", "a single array (.npy)")
+        if array.dtype != element.dtype:
+            same_size = array.dtype.itemsize == element.dtype.itemsize
+            if not (same_size and array.dtype.kind in "Vu" and element.dtype.kind == "V"):
+                raise CaseError(("npy",), f"{name} of dtype {array.dtype}", element.name)
+            array = array.view(element.dtype)
+        if shape is not None and array.shape != shape:
+            raise CaseError(("shape",), str(list(shape)), f"{list(array.shape)}, the file's shape")
+        return array
+
+
+def without_shape(proto: TypeProto) -> TypeProto:
+    """Return a type with its tensor shapes left open."""
+    return parse_type(type_text(proto))
+
+
+def replace_words(text: str, words: dict[str, str]) -> str:
+    """Replace whole words, the type parameters of a type expression."""
+    return re.sub(r"\w+", lambda found: words.get(found[0], found[0]), text)
+
+
+def inside(folder: Path, name: str, key: str) -> Path:
+    """Return the path of a file below a folder; raises ``CaseError`` for one outside it."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise CaseError((key,), shorten(name), "a path below the case file's folder")
+    if not path.is_file():
+        raise CaseError((key,), f"{name}, which is no file", "a file below the case file's folder")
+    return path
+
+
+def _checked_shape(shape: list[int | None], output: bool) -> tuple[int | None, ...]:
+    for i, size in enumerate(shape):
+        if size is None and not output:
+            raise CaseError(("shape", i), "null in an input", "a size")
+        if size is not None and size < 0:
+            raise CaseError(("shape", i), str(size), "a size of 0 or more")
+    known = prod(size for size in shape if size is not None)
+    if known > MAX_ELEMENTS:
+        raise CaseError(("shape",), f"{known} elements", f"at most {MAX_ELEMENTS}")
+    return tuple(shape)
+
+
+def _filled(fill: Any, element: ElementType, shape: tuple[int, ...] | None) -> NDArray[Any]:
+    if shape is None:
+        raise CaseError((), "fill without shape", "the shape to fill")
+    try:
+        return np.full(shape, to_array([fill], element)[0], element.dtype)
+    except BadLiteral as error:
+        raise CaseError(("fill",), error.seen, error.wanted) from None
+
+
+def _literal(
+    spec: ValueSpec, element: ElementType, shape: tuple[int, ...] | None, output: bool
+) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Read ``data`` or ``bits``; return the array and its undefined elements."""
+    key = "data" if spec.data is not msgspec.UNSET else "bits"
+    raw = getattr(spec, key)
+    nested = nested_shape(raw, key)
+    if shape is None:
+        shape = nested
+    elif nested != shape and (prod(nested) != prod(shape) or len(nested) > 1):
+        counts = f"{prod(nested)} elements" if len(nested) < 2 else f"data of shape {list(nested)}"
+        if not (prod(nested) == prod(shape) == 0):
+            raise CaseError(
+                ("shape",), f"{list(shape)} beside {counts}", "a shape that fits its data"
+            )
+    leaves = flat(raw)
+    missing = [i for i, leaf in enumerate(leaves) if leaf is None]
+    if missing and not output:
+        raise CaseError((key, missing[0]), "null in an input", "a value")
+    read = to_array if key == "data" else from_bits
+    defined = [leaf for leaf in leaves if leaf is not None]
+    try:
+        values = read(defined, element)
+    except BadLiteral as error:
+        raise CaseError(
+            (key, *_position(leaves, raw, read, element)), error.seen, error.wanted
+        ) from None
+    if not missing:
+        return values.reshape(shape), None
+    undefined = np.zeros(len(leaves), np.bool_)
+    undefined[missing] = True
+    array = np.zeros(len(leaves), element.dtype)
+    if element.name == "string":
+        array[:] = ""
+    array[~undefined] = values
+    return array.reshape(shape), undefined.reshape(shape)
+
+
+def _position(leaves: list[Any], raw: Any, read: Any, element: ElementType) -> tuple[int, ...]:
+    """Return the place of the first leaf that cannot be read."""
+    for i, leaf in enumerate(leaves):
+        try:
+            read([] if leaf is None else [leaf], element)
+        except BadLiteral:
+            shape = nested_shape(raw, "data")
+            return tuple(int(k) for k in np.unravel_index(i, shape)) if shape else ()
+    return ()
+
+
+def nested_shape(raw: Any, key: str) -> tuple[int, ...]:
+    """Return the shape of nested lists; raises ``CaseError`` where rows differ."""
+    if isinstance(raw, dict):
+        raise CaseError((key,), "a mapping", "a number or nested lists of numbers")
+    if not isinstance(raw, list):
+        return ()
+    if not raw:
+        return (0,)
+    first = nested_shape(raw[0], key)
+    for i, row in enumerate(raw):
+        if isinstance(row, list) or first:
+            seen = nested_shape(row, key)
+            if seen != first:
+                what = f"a row of shape {list(seen)}" if seen else shorten(row)
+                raise CaseError((key, i), what, f"shape {list(first)} like the rows before it")
+    return (len(raw), *first)
+
+
+def flat(raw: Any) -> list[Any]:
+    """Return the leaves of nested lists in order."""
+    if not isinstance(raw, list):
+        return [raw]
+    if not any(isinstance(row, list) for row in raw):
+        return raw
+    return [leaf for row in raw for leaf in flat(row)]
+
+
+def value_of(expected: Expected) -> Value:
+    """Return the plain value of an input."""
+    if expected.kind == "tensor":
+        return expected.value
+    if expected.kind == "sequence":
+        return [value_of(item) for item in expected.items]
+    if expected.kind == "optional":
+        return value_of(expected.items[0]) if expected.items else None
+    scalars = [item.value.item() if item.value is not None else None for item in expected.items]
+    return dict(zip(expected.keys, scalars, strict=True))

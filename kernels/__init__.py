@@ -1,0 +1,40 @@
+"""The built-in kernels, and the evaluator that runs a model with them.
+
+Importing the package registers every kernel.
+"""
+
+from . import (
+    controlflow,
+    generator,
+    generator_range,
+    logical,
+    math,
+    math_matmul,
+    optional,
+    reduction,
+    sequence,
+    tensor,
+    tensor_cast,
+    tensor_shape,
+)
+from .compiler import InvalidModel
+from .evaluator import Evaluator, NodeError
+from .registry import Unsupported, registered
+
+__all__ = ["Evaluator", "InvalidModel", "NodeError", "Unsupported", "registered"]
+
+#: The modules whose import registers kernels.
+FAMILIES = (
+    controlflow,
+    generator,
+    generator_range,
+    logical,
+    math,
+    math_matmul,
+    optional,
+    reduction,
+    sequence,
+    tensor,
+    tensor_cast,
+    tensor_shape,
+)

@@ -1,0 +1,343 @@
+"""From a model to a program: names become slots, bodies and constants are prepared once.
+
+A program runs in a *frame*, a list of values.
+Slot 0 holds ``None`` and stands for every omitted input.
+A body is a program of its own; what it reads of its enclosing scopes is copied into its frame
+when the node that owns it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.defs
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from . import registry
+from .registry import Function, Unsupported
+from .valuetype import UNKNOWN, ValueType, of_proto
+
+AttributeType = onnx.defs.OpSchema.AttrType
+Option = onnx.defs.OpSchema.FormalParameterOption
+
+#: Deeper nesting of local functions is taken for a function that calls itself.
+MAX_FUNCTION_DEPTH = 64
+
+
+class InvalidModel(ValueError):
+    """The model breaks a rule of the specification before anything runs."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One node, ready to run."""
+
+    label: str
+    function: Function | None
+    inputs: list[int]
+    outputs: list[int]
+    attributes: dict[str, Any]
+    bodies: dict[str, Program] = field(default_factory=dict)
+    #: The local function this node calls, in place of ``function``.
+    callee: Program | None = None
+    #: Allowed type strings by input, where the types were not known before the run.
+    unchecked: list[tuple[int, str, frozenset[str]]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Program:
+    """A graph, ready to run."""
+
+    graph: GraphProto | None
+    opset_imports: dict[str, int]
+    frame: list[Any] = field(default_factory=lambda: [None])
+    inputs: list[int] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    #: (slot in the enclosing frame, slot in this frame, name) of each captured value.
+    captures: list[tuple[int, int, str]] = field(default_factory=list)
+    input_names: list[str] = field(default_factory=list)
+    output_names: list[str] = field(default_factory=list)
+    input_types: list[ValueType] = field(default_factory=list)
+    output_types: list[ValueType] = field(default_factory=list)
+
+    def slot(self) -> int:
+        """Return a new slot."""
+        self.frame.append(None)
+        return len(self.frame) - 1
+
+
+class _Scope:
+    """The names of one graph while it is compiled."""
+
+    def __init__(self, program: Program, parent: _Scope | None) -> None:
+        self.program = program
+        self.parent = parent
+        self.slots: dict[str, int] = {}
+        self.types: dict[str, ValueType] = {}
+
+    def define(self, name: str) -> int:
+        slot = self.program.slot()
+        self.slots[name] = slot
+        return slot
+
+    def resolve(self, name: str) -> int:
+        """Return the slot of a name, capturing it from an enclosing scope where needed."""
+        if name in self.slots:
+            return self.slots[name]
+        if self.parent is None:
+            raise InvalidModel(f"the value {name!r} is read and nothing defines it")
+        outer = self.parent.resolve(name)
+        self.types[name] = self.parent.types.get(name, UNKNOWN)
+        slot = self.define(name)
+        self.program.captures.append((outer, slot, name))
+        return slot
+
+
+class Compiler:
+    """Compiles one model; holds what its graphs share."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+        self.opset_imports = {o.domain: o.version for o in model.opset_import}
+        self.depth = 0
+
+    def model(self, model: ModelProto) -> Program:
+        """Compile the main graph."""
+        return self.graph(model.graph, self.opset_imports, None)
+
+    def graph(
+        self, graph: GraphProto, opset_imports: dict[str, int], parent: _Scope | None
+    ) -> Program:
+        """Compile a graph or body; ``parent`` is the scope around a body."""
+        program = Program(graph, opset_imports)
+        scope = _Scope(program, parent)
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            scope.types[value.name] = of_proto(value.type)
+        initializers = {t.name for t in graph.initializer}
+        for tensor in graph.initializer:
+            program.frame[scope.define(tensor.name)] = tensor_value(tensor)
+        for sparse in graph.sparse_initializer:
+            program.frame[scope.define(sparse.values.name)] = sparse_value(sparse)
+        for value in graph.input:
+            slot = (
+                scope.slots[value.name] if value.name in initializers else scope.define(value.name)
+            )
+            program.inputs.append(slot)
+            program.input_names.append(value.name)
+            program.input_types.append(of_proto(value.type))
+        for node in graph.node:
+            self.node(node, scope)
+        for value in graph.output:
+            program.outputs.append(scope.resolve(value.name))
+            program.output_names.append(value.name)
+            program.output_types.append(of_proto(value.type))
+        return program
+
+    def node(self, node: NodeProto, scope: _Scope) -> None:
+        """Compile one node into a step, or into a constant of the frame."""
+        imports = scope.program.opset_imports
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        function = self.functions.get((node.domain, node.op_type, node.overload))
+        if function is not None:
+            step = self.call(node, function, scope)
+        else:
+            if domain not in imports:
+                raise InvalidModel(f"{_label(node)}: the model imports no opset of {domain!r}")
+            step = self.operator(node, _schema(node, domain, imports[domain]), scope)
+        constant = not node.input and node.op_type == "Constant" and domain == ""
+        step.outputs = [scope.define(name) if name else -1 for name in node.output]
+        if constant and step.function is not None:
+            value = step.function(**step.attributes)
+            scope.program.frame[step.outputs[0]] = value
+            return
+        scope.program.steps.append(step)
+
+    def operator(self, node: NodeProto, schema: onnx.defs.OpSchema, scope: _Scope) -> Step:
+        """Compile a node of an ONNX operator."""
+        kernel = registry.find(schema)
+        label = (
+            f"{schema.name}-{schema.since_version} {node.name!r}"
+            if node.name
+            else (f"{schema.name}-{schema.since_version}")
+        )
+        _check_arity(node, schema, label)
+        attributes, bodies = self.attributes(node, schema, scope, label)
+        if kernel.wants_n_outputs:
+            attributes["n_outputs"] = len(node.output)
+        inputs = [scope.resolve(name) if name else 0 for name in node.input]
+        unchecked = _unchecked_types(node, schema, scope, label)
+        return Step(label, kernel.function, inputs, [], attributes, bodies, unchecked=unchecked)
+
+    def attributes(
+        self, node: NodeProto, schema: onnx.defs.OpSchema, scope: _Scope, label: str
+    ) -> tuple[dict[str, Any], dict[str, Program]]:
+        """Return a node's attributes with the schema's defaults, and its bodies apart."""
+        attributes: dict[str, Any] = {}
+        bodies: dict[str, Program] = {}
+        given = {a.name: a for a in node.attribute}
+        unknown = set(given) - set(schema.attributes)
+        if unknown:
+            raise InvalidModel(
+                f"{label} has no attribute {sorted(unknown)[0]!r}; "
+                f"it has {', '.join(sorted(schema.attributes)) or 'none'}"
+            )
+        for name, formal in schema.attributes.items():
+            attribute = given.get(name)
+            if attribute is None:
+                if formal.required:
+                    raise InvalidModel(f"{label} needs the attribute {name!r}")
+                default = formal.default_value
+                attributes[name] = attribute_value(default) if default.type else None
+            elif attribute.type == AttributeProto.GRAPH:
+                bodies[name] = self.graph(attribute.g, scope.program.opset_imports, scope)
+            else:
+                attributes[name] = attribute_value(attribute)
+        return attributes, bodies
+
+    def call(self, node: NodeProto, function: FunctionProto, scope: _Scope) -> Step:
+        """Compile a call of a local function."""
+        label = f"function {function.name}"
+        self.depth += 1
+        if self.depth > MAX_FUNCTION_DEPTH:
+            raise InvalidModel(f"{label} calls itself, or calls nest deeper than {self.depth - 1}")
+        if len(node.input) > len(function.input) or len(node.output) > len(function.output):
+            raise InvalidModel(
+                f"{label} takes {len(function.input)} and gives {len(function.output)} values; "
+                f"the node has {len(node.input)} and {len(node.output)}"
+            )
+        program = Program(None, {o.domain: o.version for o in function.opset_import})
+        inner = _Scope(program, None)
+        program.inputs = [inner.define(name) for name in function.input]
+        given = {a.name: a for a in function.attribute_proto}
+        given.update({a.name: a for a in node.attribute})
+        for name in function.attribute:
+            if name not in given:
+                given[name] = AttributeProto(name=name)
+        for inner_node in function.node:
+            self.node(_with_attributes(inner_node, given), inner)
+        program.outputs = [inner.resolve(name) for name in function.output]
+        self.depth -= 1
+        inputs = [scope.resolve(name) if name else 0 for name in node.input]
+        return Step(label, None, inputs, [], {}, callee=program)
+
+
+def _with_attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
+    """Return a function's node with its references to the call's attributes replaced."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            value = given.get(attribute.ref_attr_name)
+            if value is not None and value.type:
+                bound = copy.attribute.add()
+                bound.CopyFrom(value)
+                bound.name = attribute.name
+            continue
+        kept = copy.attribute.add()
+        kept.CopyFrom(attribute)
+        for graph in (kept.g, *kept.graphs):
+            for i, inner in enumerate(graph.node):
+                graph.node[i].CopyFrom(_with_attributes(inner, given))
+    return copy
+
+
+def _label(node: NodeProto) -> str:
+    return f"node {node.name!r} ({node.op_type})" if node.name else f"{node.op_type} node"
+
+
+def _schema(node: NodeProto, domain: str, opset: int) -> onnx.defs.OpSchema:
+    try:
+        return onnx.defs.get_schema(node.op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        shown = domain or "ai.onnx"
+        raise Unsupported(f"{shown} {node.op_type} is unknown at opset {opset}") from None
+
+
+def _check_arity(node: NodeProto, schema: onnx.defs.OpSchema, label: str) -> None:
+    for what, names, formals, low, high in (
+        ("input", node.input, schema.inputs, schema.min_input, schema.max_input),
+        ("output", node.output, schema.outputs, schema.min_output, schema.max_output),
+    ):
+        if not low <= len(names) <= high:
+            bound = f"at least {low}" if high > 1000 else f"{low} to {high}"
+            raise InvalidModel(f"{label} has {len(names)} {what}s; it takes {bound}")
+        for formal, name in zip(formals, names, strict=False):
+            if what == "input" and not name and formal.option == Option.Single:
+                raise InvalidModel(f"{label}: the input {formal.name!r} is required and omitted")
+
+
+def _formals(
+    schema: onnx.defs.OpSchema, count: int
+) -> Iterable[onnx.defs.OpSchema.FormalParameter]:
+    """Return the formal parameter of each of ``count`` actual inputs."""
+    for i in range(count):
+        yield schema.inputs[min(i, len(schema.inputs) - 1)]
+
+
+def _unchecked_types(
+    node: NodeProto, schema: onnx.defs.OpSchema, scope: _Scope, label: str
+) -> list[tuple[int, str, frozenset[str]]]:
+    """Check the types that are known; return those that only the run will show."""
+    unchecked = []
+    for i, (name, formal) in enumerate(
+        zip(node.input, _formals(schema, len(node.input)), strict=True)
+    ):
+        if not name:
+            continue
+        known = scope.types.get(name, UNKNOWN).text
+        allowed = frozenset(formal.types)
+        if not known:
+            unchecked.append((i, formal.name, allowed))
+        elif known not in allowed:
+            raise InvalidModel(
+                f"{label}: the input {formal.name!r} is {known}; "
+                f"allowed are {', '.join(sorted(allowed))}"
+            )
+    return unchecked
+
+
+def tensor_value(tensor: TensorProto) -> np.ndarray[Any, Any]:
+    """Decode a tensor."""
+    if tensor.data_location == TensorProto.EXTERNAL:
+        raise InvalidModel(f"the tensor {tensor.name!r} has its data in a file that is not loaded")
+    return onnx.numpy_helper.to_array(tensor)
+
+
+def sparse_value(sparse: onnx.SparseTensorProto) -> np.ndarray[Any, Any]:
+    """Decode a sparse tensor into a dense one."""
+    values = tensor_value(sparse.values)
+    indices = tensor_value(sparse.indices)
+    dense = np.zeros(tuple(sparse.dims), values.dtype)
+    where = np.unravel_index(indices, dense.shape) if indices.ndim == 1 else tuple(indices.T)
+    dense[where] = values
+    return dense
+
+
+def attribute_value(attribute: AttributeProto) -> Any:
+    """Decode an attribute: numbers, strings, tensors, types and lists of them."""
+    if attribute.type == AttributeProto.TENSOR:
+        return tensor_value(attribute.t)
+    if attribute.type == AttributeProto.TENSORS:
+        return [tensor_value(t) for t in attribute.tensors]
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode()
+    if attribute.type == AttributeProto.STRINGS:
+        return [v.decode() for v in value]
+    return value if attribute.type in _SINGLE else list(value)
+
+
+_SINGLE = frozenset(
+    {
+        AttributeProto.FLOAT,
+        AttributeProto.INT,
+        AttributeProto.TYPE_PROTO,
+        AttributeProto.SPARSE_TENSOR,
+    }
+)

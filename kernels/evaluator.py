@@ -1,0 +1,240 @@
+"""Runs a compiled model with the built-in kernels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.checker
+import onnx.shape_inference
+from onnx import GraphProto, ModelProto, helper
+
+from .compiler import Compiler, InvalidModel, Program, Step
+from .registry import Unsupported
+from .valuetype import ValueType, as_array, of_proto, proto_of_value, text_of_value
+
+Value = Any
+
+
+class NodeError(ValueError):
+    """A node could not be computed; the message names it."""
+
+
+class Context:
+    """What all programs of one run share: the time at which it has to stop."""
+
+    __slots__ = ("deadline",)
+
+    def __init__(self, time_limit: float | None) -> None:
+        self.deadline = None if time_limit is None else time.monotonic() + time_limit
+
+    def check(self) -> None:
+        """Raise ``TimeoutError`` once the time is up."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise TimeoutError("the time limit was reached inside a body")
+
+
+class Body:
+    """A graph attribute at run time: call it with the body's inputs, get its outputs.
+
+    ``inputs`` and ``outputs`` are the types that the body declares or that shape inference gives.
+    """
+
+    __slots__ = ("_context", "_frame", "_program")
+
+    def __init__(self, program: Program, outer: list[Value], context: Context) -> None:
+        self._program = program
+        self._context = context
+        self._frame = program.frame.copy()
+        for source, target, _ in program.captures:
+            self._frame[target] = outer[source]
+
+    @property
+    def inputs(self) -> list[ValueType]:
+        """The types of the body's inputs."""
+        return self._program.input_types
+
+    @property
+    def outputs(self) -> list[ValueType]:
+        """The types of the body's outputs."""
+        return self._program.output_types
+
+    def __call__(self, *values: Value) -> list[Value]:
+        """Run the body once."""
+        self._context.check()
+        frame = self._frame
+        for slot, value in zip(self._program.inputs, values, strict=True):
+            frame[slot] = value
+        execute(self._program, frame, self._context)
+        return [frame[slot] for slot in self._program.outputs]
+
+    def infer(self, *values: Value) -> list[ValueType]:
+        """Return the types its outputs would have for these inputs, without running it.
+
+        What the body declares stands; shape inference on the actual inputs and captured values
+        fills in the rest.
+        """
+        inferred = _infer_outputs(self._program, self._frame, values)
+        return [_merge(*pair) for pair in zip(self.outputs, inferred, strict=True)]
+
+
+def _merge(declared: ValueType, inferred: ValueType) -> ValueType:
+    """Complete a declared tensor type with an inferred one."""
+    if not declared.kind:
+        return inferred
+    if declared.kind != "tensor" or inferred.kind != "tensor":
+        return declared
+    shape = declared.shape
+    if shape is None:
+        shape = inferred.shape
+    elif inferred.shape is not None and len(inferred.shape) == len(shape):
+        shape = tuple(i if d is None else d for d, i in zip(shape, inferred.shape, strict=True))
+    text, dtype = (
+        (declared.text, declared.dtype) if declared.text else (inferred.text, inferred.dtype)
+    )
+    return ValueType("tensor", text, dtype, shape)
+
+
+def _infer_outputs(
+    program: Program, frame: list[Value], values: Sequence[Value]
+) -> list[ValueType]:
+    body = program.graph
+    assert body is not None
+    graph = GraphProto()
+    graph.CopyFrom(body)
+    del graph.input[:], graph.value_info[:], graph.output[:]
+    given = list(zip(program.input_names, values, strict=True))
+    given += [(name, frame[slot]) for _, slot, name in program.captures]
+    for name, value in given:
+        proto = proto_of_value(value)
+        if proto is not None:
+            graph.input.append(helper.make_value_info(name, proto))
+    for name in dict.fromkeys(program.output_names):
+        graph.output.append(onnx.ValueInfoProto(name=name))
+    imports = [helper.make_opsetid(d, v) for d, v in program.opset_imports.items()]
+    model = helper.make_model(graph, opset_imports=imports)
+    model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    types = {value.name: of_proto(value.type) for value in model.graph.output}
+    return [types[name] for name in program.output_names]
+
+
+def execute(program: Program, frame: list[Value], context: Context) -> None:
+    """Run the steps of a program in its frame."""
+    for step in program.steps:
+        arguments = [frame[slot] for slot in step.inputs]
+        if step.unchecked:
+            _check_types(step, arguments)
+        try:
+            results = _run(step, arguments, frame, context)
+        except (Unsupported, NodeError, InvalidModel, TimeoutError, MemoryError):
+            raise
+        except Exception as error:
+            raise NodeError(f"{step.label}: {error}") from error
+        if len(results) < len(step.outputs):
+            raise NodeError(
+                f"{step.label} gives {len(results)} outputs; the node names {len(step.outputs)}"
+            )
+        for slot, value in zip(step.outputs, results, strict=False):
+            if slot >= 0:
+                frame[slot] = as_array(value)
+
+
+def _run(
+    step: Step, arguments: list[Value], frame: list[Value], context: Context
+) -> Sequence[Value]:
+    if step.callee is not None:
+        return _call(step.callee, arguments, context)
+    assert step.function is not None
+    if step.bodies:
+        bodies = {name: Body(body, frame, context) for name, body in step.bodies.items()}
+        result = step.function(*arguments, **step.attributes, **bodies)
+    else:
+        result = step.function(*arguments, **step.attributes)
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _call(program: Program, arguments: list[Value], context: Context) -> Sequence[Value]:
+    """Run a local function; an input that the call leaves out is ``None``."""
+    frame = program.frame.copy()
+    for slot, value in zip(program.inputs, arguments, strict=False):
+        frame[slot] = value
+    execute(program, frame, context)
+    return [frame[slot] for slot in program.outputs]
+
+
+def _check_types(step: Step, arguments: list[Value]) -> None:
+    """Check the inputs whose types were not known before the run."""
+    for i, name, allowed in step.unchecked:
+        seen = text_of_value(arguments[i])
+        if seen and seen not in allowed and f"optional({seen})" not in allowed:
+            raise NodeError(
+                f"{step.label}: the input {name!r} is {seen}; "
+                f"allowed are {', '.join(sorted(allowed))}"
+            )
+
+
+class Evaluator:
+    """A model, checked and compiled once, to be run any number of times.
+
+    Raises ``InvalidModel`` where the model breaks a rule of the specification, and
+    ``Unsupported`` where an operator, version or type has no built-in kernel.
+    """
+
+    def __init__(self, model: ModelProto) -> None:
+        try:
+            onnx.checker.check_model(model, full_check=True)
+        except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+            raise InvalidModel(" ".join(str(error).split())) from error
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        self._program = Compiler(inferred).model(inferred)
+        initialized = {t.name for t in model.graph.initializer}
+        self._required = [n for n in self._program.input_names if n not in initialized]
+
+    def run(self, feeds: Mapping[str, Value], *, time_limit: float | None = None) -> list[Value]:
+        """Run the model on inputs by name; return its outputs in order.
+
+        Args: feeds, a value for each input without an initializer; time_limit, in seconds.
+        Raises ``ValueError`` for inputs that do not fit, ``NodeError`` for a node that cannot be
+        computed, ``TimeoutError`` past the time limit, ``MemoryError`` past the machine's memory.
+        """
+        program = self._program
+        frame = program.frame.copy()
+        self._check_feeds(feeds)
+        for name, slot in zip(program.input_names, program.inputs, strict=True):
+            if name in feeds:
+                frame[slot] = feeds[name]
+        with np.errstate(all="ignore"):
+            execute(program, frame, Context(time_limit))
+        return [frame[slot] for slot in program.outputs]
+
+    def _check_feeds(self, feeds: Mapping[str, Value]) -> None:
+        missing = [name for name in self._required if name not in feeds]
+        unknown = [name for name in feeds if name not in self._program.input_names]
+        if missing or unknown:
+            raise ValueError(
+                f"the model takes {', '.join(self._program.input_names) or 'no inputs'}; "
+                f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}"
+            )
+        for name, declared in zip(
+            self._program.input_names, self._program.input_types, strict=True
+        ):
+            if name in feeds:
+                _check_feed(name, feeds[name], declared)
+
+
+def _check_feed(name: str, value: Value, declared: ValueType) -> None:
+    """Hold one input against its declared type and shape."""
+    seen = text_of_value(value)
+    if seen and declared.text and declared.text not in (seen, f"optional({seen})"):
+        raise ValueError(f"the input {name!r} is {seen}; the model wants {declared.text}")
+    if declared.shape is not None and isinstance(value, np.ndarray):
+        fits = len(declared.shape) == value.ndim and all(
+            d is None or d == s for d, s in zip(declared.shape, value.shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"the input {name!r} has shape {value.shape}; the model wants {declared.shape}"
+            )

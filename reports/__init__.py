@@ -1,0 +1,1 @@
+"""What is made of finished results: text, JUnit XML, JSON lines."""

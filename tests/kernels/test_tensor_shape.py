@@ -1,0 +1,379 @@
+"""The kernels about shapes, held against loops over single elements."""
+
+import copy
+import math
+
+import ml_dtypes
+import numpy as np
+import onnx.defs
+import onnx.helper
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opcheck.kernels import registry, tensor_shape
+
+OPERATORS = (
+    "Reshape",
+    "Shape",
+    "Size",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+)
+INT64 = np.iinfo(np.int64)
+INT32 = np.iinfo(np.int32)
+ML_NAMES = {
+    "float8e4m3fn": "float8_e4m3fn",
+    "float8e4m3fnuz": "float8_e4m3fnuz",
+    "float8e5m2": "float8_e5m2",
+    "float8e5m2fnuz": "float8_e5m2fnuz",
+    "float8e8m0": "float8_e8m0fnu",
+    "float4e2m1": "float4_e2m1fn",
+    "float": "float32",
+    "double": "float64",
+    "string": "object",
+}
+
+slow = settings(deadline=None, max_examples=150)
+
+
+def schemas(operators):
+    found = onnx.defs.get_all_schemas_with_history()
+    return [s for s in found if not s.domain and s.name in operators]
+
+
+def versions(*operators):
+    return sorted((s.name, s.since_version) for s in schemas(operators))
+
+
+def call(operator, version, *inputs, **attributes):
+    """Call a kernel as the evaluator does; no input may change."""
+    schema = onnx.defs.get_schema(operator, version, "")
+    assert schema.since_version == version
+    for name, attribute in schema.attributes.items():
+        default = attribute.default_value
+        value = onnx.helper.get_attribute_value(default) if default.type else None
+        attributes.setdefault(name, value)
+    before = copy.deepcopy(inputs)
+    with np.errstate(all="ignore"):
+        result = registry.find(schema).function(*inputs, **attributes)
+    for old, new in zip(before, inputs, strict=True):
+        if isinstance(old, np.ndarray):
+            assert_same(new, old)
+    return result
+
+
+def assert_same(seen, wanted):
+    """Hold two tensors against each other: dtype, shape, and every bit."""
+    assert isinstance(seen, np.ndarray)
+    assert seen.dtype == wanted.dtype
+    assert seen.shape == wanted.shape
+    if wanted.dtype == STRING:
+        assert seen.reshape(-1).tolist() == wanted.reshape(-1).tolist()
+        assert all(isinstance(item, str) for item in seen.reshape(-1).tolist())
+    else:
+        assert seen.tobytes() == wanted.tobytes()
+
+
+def assert_all_same(seen, wanted):
+    assert isinstance(seen, tuple)
+    assert len(seen) == len(wanted)
+    for pair in zip(seen, wanted, strict=True):
+        assert_same(*pair)
+
+
+def dtypes(schema, parameter="T"):
+    """Return the dtypes that a schema allows for tensors of a type parameter."""
+    (names,) = [
+        c.allowed_type_strs for c in schema.type_constraints if c.type_param_str in (parameter, "V")
+    ]
+    names = [n[len("tensor(") : -1] for n in names if n.startswith("tensor(")]
+    names = [ML_NAMES.get(n, n) for n in names]
+    return [np.dtype(getattr(ml_dtypes, n, n)) for n in names]
+
+
+FLOAT, STRING = np.dtype(np.float32), np.dtype(object)
+
+
+def filled(shape, dtype=FLOAT):
+    """Return a tensor whose elements differ as far as the dtype can hold different ones."""
+    count = math.prod(shape)
+    if dtype == STRING:
+        array = np.empty(count, object)
+        array[:] = [f"é{i}" * (i % 3) for i in range(count)]
+        return array.reshape(shape)
+    if dtype.kind == "c":
+        return (np.arange(count) - 1j * np.arange(3, count + 3)).astype(dtype).reshape(shape)
+    limit = {"uint2": 4, "int2": 2, "int4": 8, "bool": 2}.get(dtype.name, 16)
+    return ((np.arange(count) * 7 + 1) % limit).astype(np.float32).astype(dtype).reshape(shape)
+
+
+def by_element(shape, dtype, source):
+    """Build a tensor from a function that gives the element at each index."""
+    result = np.empty(shape, dtype)
+    for index in np.ndindex(*shape):
+        result[index] = source(index)
+    return result
+
+
+def ints(*values, dtype=np.int64):
+    return np.array(values, dtype)
+
+
+shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+filled_shapes = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)
+
+
+def test_every_version_has_a_kernel():
+    for schema in schemas(OPERATORS):
+        assert registry.find(schema).function.__module__ == tensor_shape.__name__
+
+
+# --- every type ---------------------------------------------------------------------------------
+
+SHAPE = (2, 3, 1)
+
+
+def example(operator, version, x):
+    """Return the inputs, attributes and expected outputs of one call for ``x`` of ``SHAPE``."""
+    d = x.dtype
+    turned = by_element((1, 3, 2), d, lambda i: x[i[2], i[1], i[0]])
+    flat = by_element((6,), d, lambda i: x[i[0] // 3, i[0] % 3, 0])
+    without = by_element((2, 3), d, lambda i: x[i[0], i[1], 0])
+    one = by_element((1, *SHAPE), d, lambda i: x[i[1:]])
+    match operator, version:
+        case "Reshape", 1:
+            return (x,), {"shape": [6]}, [flat]
+        case "Reshape", _:
+            return (x, ints(6)), {}, [flat]
+        case "Transpose", _:
+            return (x,), {"perm": [2, 1, 0]}, [turned]
+        case "Squeeze", 1 | 11:
+            return (x,), {"axes": [2]}, [without]
+        case "Squeeze", _:
+            return (x, ints(2)), {}, [without]
+        case "Unsqueeze", 1 | 11:
+            return (x,), {"axes": [0]}, [one]
+        case "Unsqueeze", _:
+            return (x, ints(0)), {}, [one]
+        case "Shape", _:
+            return (x,), {}, [ints(2, 3, 1)]
+        case "Size", _:
+            return (x,), {}, [np.array(6, np.int64)]
+    raise AssertionError(operator)
+
+
+@pytest.mark.parametrize(("operator", "version"), versions(*OPERATORS))
+def test_every_type_of_every_version(operator, version):
+    schema = onnx.defs.get_schema(operator, version, "")
+    seen = dtypes(schema)
+    assert len(seen) >= 3
+    for dtype in seen:
+        x = filled(SHAPE, dtype)
+        inputs, attributes, wanted = example(operator, version, x)
+        result = call(operator, version, *inputs, **attributes)
+        assert_all_same(result if isinstance(result, tuple) else (result,), wanted)
+
+
+# --- shapes -------------------------------------------------------------------------------------
+
+
+def flat_items(x):
+    return [x[index] for index in np.ndindex(*x.shape)]
+
+
+def refilled(x, shape):
+    """Put the elements of ``x``, in their order, into another shape."""
+    items = iter(flat_items(x))
+    return by_element(shape, x.dtype, lambda _: next(items))
+
+
+def reshape(version, x, dims, **attributes):
+    if version == 1:
+        return call("Reshape", 1, x, shape=dims)
+    return call("Reshape", version, x, ints(*dims), **attributes)
+
+
+def shape_by_text(x, dims, allowzero):
+    """Return the shape that Reshape-14 asks for; ``None`` where it is an error."""
+    if any(d < -1 for d in dims) or dims.count(-1) > 1 or (allowzero and {0, -1} <= set(dims)):
+        return None
+    sizes = []
+    for i, d in enumerate(dims):
+        if d == 0 and not allowzero:
+            if i >= x.ndim:
+                return None
+            d = x.shape[i]
+        sizes.append(d)
+    known = math.prod(d for d in sizes if d != -1)
+    if -1 in sizes:
+        if known == 0 or x.size % known:
+            return None
+        sizes[sizes.index(-1)] = x.size // known
+    return tuple(sizes) if math.prod(sizes) == x.size else None
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    shapes,
+    st.lists(st.sampled_from([-2, -1, -1, 0, 0, 1, 2, 3, 4, 6, 8, 12]), max_size=4),
+    st.sampled_from([v for _, v in versions("Reshape")]),
+    st.integers(0, 1),
+)
+def test_reshape(shape, dims, version, allowzero):
+    x = filled(shape)
+    attributes = {"allowzero": allowzero} if version >= 14 else {}
+    wanted = shape_by_text(x, dims, allowzero=version >= 14 and allowzero)
+    if wanted is None:
+        with pytest.raises(ValueError, match="the shape"):
+            reshape(version, x, dims, **attributes)
+    else:
+        assert_same(reshape(version, x, dims, **attributes), refilled(x, wanted))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "attributes", "wanted"),
+    [
+        ((0, 8, 2), [4, 2, -1], {}, (4, 2, 0)),
+        ((4, 2, 0), [0, 0, 4], {"allowzero": 1}, (0, 0, 4)),
+        ((4, 2, 0), [0, 0, 0, 3], {"allowzero": 0}, (4, 2, 0, 3)),
+        ((1,), [], {}, ()),
+        ((), [1, -1], {}, (1, 1)),
+        ((2, 3, 4), [0, -1], {}, (2, 12)),
+    ],
+)
+def test_reshape_examples(shape, dims, attributes, wanted):
+    assert reshape(25, filled(shape), dims, **attributes).shape == wanted
+
+
+@slow
+@given(st.data(), shapes, st.sampled_from([v for _, v in versions("Transpose")]))
+def test_transpose(data, shape, version):
+    x = filled(shape)
+    perm = data.draw(st.none() | st.permutations(range(len(shape))))
+    order = list(range(len(shape)))[::-1] if perm is None else perm
+    wanted = by_element(
+        tuple(shape[p] for p in order),
+        x.dtype,
+        lambda index: x[tuple(index[order.index(axis)] for axis in range(len(shape)))],
+    )
+    assert_same(call("Transpose", version, x, perm=perm), wanted)
+
+
+def call_axes(operator, version, x, axes):
+    """Call Squeeze or Unsqueeze, whose axes were an attribute before 13."""
+    if version < 13:
+        return call(operator, version, x, axes=axes)
+    return call(operator, version, x, *([] if axes is None else [ints(*axes)]))
+
+
+@slow
+@given(
+    st.data(),
+    st.lists(st.sampled_from([0, 1, 1, 2]), max_size=5).map(tuple),
+    st.sampled_from([v for _, v in versions("Squeeze")]),
+)
+def test_squeeze(data, shape, version):
+    x = filled(shape)
+    rank = len(shape)
+    axes = (
+        data.draw(st.none() | st.lists(st.integers(-rank, rank - 1), max_size=3)) if rank else None
+    )
+    named = [i for i, n in enumerate(shape) if n == 1] if axes is None else [a % rank for a in axes]
+    illegal = len(set(named)) < len(named) or any(shape[a] != 1 for a in named)
+    if axes and version == 1:
+        illegal |= min(axes) < 0
+    if illegal:
+        with pytest.raises(ValueError, match=r"axis|axes"):
+            call_axes("Squeeze", version, x, axes)
+        return
+    wanted = tuple(n for i, n in enumerate(shape) if i not in named)
+    assert_same(call_axes("Squeeze", version, x, axes), refilled(x, wanted))
+
+
+@slow
+@given(st.data(), shapes, st.sampled_from([v for _, v in versions("Unsqueeze")]))
+def test_unsqueeze(data, shape, version):
+    x = filled(shape)
+    count = data.draw(st.integers(0, 3))
+    rank = len(shape) + count
+    axes = [data.draw(st.integers(-rank, rank - 1)) for _ in range(count)]
+    named = [a + rank if a < 0 else a for a in axes]
+    if len(set(named)) < count or (version == 1 and min(axes, default=0) < 0):
+        with pytest.raises(ValueError, match=r"axis|axes"):
+            call_axes("Unsqueeze", version, x, axes)
+        return
+    rest = list(shape)
+    wanted = tuple(1 if i in named else rest.pop(0) for i in range(rank))
+    assert_same(call_axes("Unsqueeze", version, x, axes), refilled(x, wanted))
+
+
+@pytest.mark.parametrize(("operator", "version"), versions("Squeeze", "Unsqueeze"))
+def test_a_scalar_of_axes_is_refused_once_the_text_says_1d(operator, version):
+    if version < 13:
+        return
+    x = filled((1, 3))
+    if version >= 23:
+        with pytest.raises(ValueError, match=r"axes has shape \(\); a 1-D tensor was wanted"):
+            call(operator, version, x, np.array(0))
+    else:
+        assert (
+            call(operator, version, x, np.array(0)).shape
+            == {
+                "Squeeze": (3,),
+                "Unsqueeze": (1, 1, 3),
+            }[operator]
+        )
+
+
+@slow
+@given(
+    shapes,
+    st.none() | st.integers(-6, 6) | st.sampled_from([INT64.min, INT64.max]),
+    st.integers(-6, 6) | st.sampled_from([INT64.min, INT64.max]),
+    st.sampled_from([15, 19, 21, 23, 24, 25]),
+)
+def test_shape_between_start_and_end(shape, end, start, version):
+    def clamped(axis):
+        axis = axis + len(shape) if axis < 0 else axis
+        return min(max(axis, 0), len(shape))
+
+    first, last = clamped(start), len(shape) if end is None else clamped(end)
+    wanted = ints(*(shape[i] for i in range(first, last)))
+    assert_same(call("Shape", version, filled(shape), start=start, end=end), wanted)
+
+
+@slow
+@given(shapes, st.sampled_from([v for _, v in versions("Size")]))
+def test_size(shape, version):
+    wanted = np.array(len(flat_items(filled(shape))), np.int64)
+    assert_same(call("Size", version, filled(shape)), wanted)
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+X = filled((2, 3))
+ERRORS = [
+    ("Reshape", 1, (X,), {}, ValueError, "the attribute shape is omitted"),
+    ("Reshape", 5, (X, ints(4)), {}, ValueError, r"6 elements; the shape \[4\]"),
+    ("Reshape", 5, (X, ints(-1, -1)), {}, ValueError, "at most one -1"),
+    ("Reshape", 5, (X, ints(-2)), {}, ValueError, "at most one -1"),
+    ("Reshape", 14, (X, ints(6, 1, 0)), {}, ValueError, "has no axis"),
+    ("Reshape", 14, (X, ints(0, -1)), {"allowzero": 1}, ValueError, "both 0 and -1"),
+    ("Reshape", 14, (X, np.array(6)), {}, ValueError, r"shape has shape \(\)"),
+    ("Reshape", 25, (filled((0, 2)), ints(0, -1)), {}, ValueError, "does not determine"),
+    ("Transpose", 1, (X,), {"perm": [0]}, ValueError, r"perm is \[0\]"),
+    ("Transpose", 13, (X,), {"perm": [0, -1]}, ValueError, r"perm is \[0, -1\]"),
+    ("Transpose", 25, (X,), {"perm": [1, 1]}, ValueError, r"perm is \[1, 1\]"),
+    ("Squeeze", 1, (filled((1, 3)),), {"axes": [-2]}, ValueError, "count from the back"),
+    ("Squeeze", 13, (X, ints(0)), {}, ValueError, "axis 0 of shape"),
+    ("Unsqueeze", 1, (X,), {"axes": [-1]}, ValueError, "count from the back"),
+    ("Unsqueeze", 13, (X, ints(3)), {}, ValueError, r"axis 3 is outside \[-3, 2\]"),
+    ("Unsqueeze", 21, (X, ints(0, -4)), {}, ValueError, "twice"),
+]
+
+
+@pytest.mark.parametrize(("operator", "version", "inputs", "attributes", "kind", "match"), ERRORS)
+def test_errors_say_what_was_seen(operator, version, inputs, attributes, kind, match):
+    with pytest.raises(kind, match=match):
+        call(operator, version, *inputs, **attributes)
