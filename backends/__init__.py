@@ -36,8 +36,6 @@ class Kind:
     needs: str
     install: str
     about: str
-    #: Whether it runs in this process; every other backend gets a process of its own.
-    in_process: bool = False
 
 
 KINDS = {
@@ -50,7 +48,6 @@ KINDS = {
             "onnx",
             "pip install opcheck",
             "the built-in NumPy kernels, the oracle",
-            in_process=True,
         ),
         Kind(
             "reference",
@@ -101,10 +98,9 @@ def create(name: str) -> Backend:
             return factory(argument)
         module = importlib.import_module(kind.module, __package__)
         backend: Backend = getattr(module, kind.factory)(argument)
-    except ImportError as error:
-        raise CannotRun(f"the backend {name} cannot be imported: {error}") from error
-    except ValueError as error:
-        raise CannotRun(f"the backend {name} cannot start: {error}") from error
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise CannotRun(f"the backend {name} cannot start here: {said}") from error
     return backend
 
 
@@ -121,7 +117,13 @@ def third_party() -> list[str]:
     return [entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)]
 
 
-def in_process(name: str) -> bool:
-    """Tell whether a backend runs in this process."""
-    kind = KINDS.get(name.partition(":")[0])
-    return kind is not None and kind.in_process
+def create_here(name: str, time_limit: float) -> Backend | None:
+    """Return a backend that runs in this process, ``None`` where ``name`` needs its own.
+
+    Args: time_limit, in seconds for each case: no process of its own can be stopped from outside.
+    """
+    if name != "builtin":
+        return None
+    module = importlib.import_module(KINDS[name].module, __package__)
+    backend: Backend = module.Builtin(time_limit=time_limit)
+    return backend

@@ -15,11 +15,11 @@ from typing import IO, Any
 import click
 import numpy as np
 import onnx
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import __version__
-from ..backends import CannotRun, UnknownBackend, check, create, in_process
+from ..backends import CannotRun, UnknownBackend, check, create, create_here
 from ..harness.case import Case
 from ..harness.judge import Options
 from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run
@@ -75,7 +75,7 @@ class RunSession:
         )
         problems = [as_problem(error) for error in loaded.errors]
         for problem in problems:
-            self.console.print(terminal.problem(problem))
+            self._print(terminal.problem(problem))
         if not loaded.cases and not problems:
             click.echo("no case matched", err=True)
             return Status.NO_CASE
@@ -102,10 +102,8 @@ class RunSession:
 
     def _executor(self, name: str, stack: ExitStack) -> Executor:
         options = Options(self.ulp, self.rtol, self.atol, self.keep_outputs, self.timeout)
-        backend = create(name) if in_process(name) else None
+        backend = create_here(name, self.timeout)
         if backend is not None:
-            if hasattr(backend, "time_limit"):
-                backend.time_limit = self.timeout
             return Here(backend, options)
         check(name)
         workers = Workers(FACTORY, name, options, self.jobs or os.cpu_count() or 1)
@@ -167,9 +165,13 @@ class RunSession:
         """Print the results of one case."""
         for record in group:
             if self.verbose:
-                self.console.print(terminal.verbose_line(record), soft_wrap=True)
+                self._print(terminal.verbose_line(record))
             if not self.quiet and not record.acceptable:
-                self.console.print(terminal.failure(record))
+                self._print(terminal.failure(record))
+
+    def _print(self, *shown: RenderableType) -> None:
+        """Print without cutting lines that are not to be wrapped."""
+        self.console.print(*shown, crop=False)
 
     def _footer(self, problems: list[Problem], seconds: float) -> Footer:
         totals = {
@@ -181,7 +183,7 @@ class RunSession:
         self.show_end(footer)
         fine = {o.value for o in Outcome if o in (Outcome.PASSED, Outcome.SKIPPED)}
         unexpected = sum(n for by in footer.totals.values() for o, n in by.items() if o not in fine)
-        self.console.print(terminal.closing(footer, unexpected))
+        self._print(terminal.closing(footer, unexpected))
         if footer.interrupted:
             return Status.INTERRUPTED
         if footer.problems:
@@ -191,7 +193,7 @@ class RunSession:
     def show_end(self, footer: Footer) -> None:
         """Print what stands above the closing line."""
         if len(footer.totals) > 1:
-            self.console.print(terminal.summary_lines(footer))
+            self._print(terminal.summary_lines(footer))
 
 
 class CompareSession(RunSession):
@@ -206,14 +208,14 @@ class CompareSession(RunSession):
             by[record.outcome] = by.get(record.outcome, 0) + 1
         if self.verbose:
             for record in group:
-                self.console.print(terminal.verbose_line(record), soft_wrap=True)
+                self._print(terminal.verbose_line(record))
         shown = terminal.comparison(group)
         if shown is not None and not self.quiet:
-            self.console.print(shown)
+            self._print(shown)
 
     def show_end(self, footer: Footer) -> None:
         """Print the table by operator and the totals."""
-        self.console.print(terminal.operator_table(self.by_operator), "")
+        self._print(terminal.operator_table(self.by_operator), "")
         super().show_end(footer)
 
 

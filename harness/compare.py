@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .case import Expected, Tolerance, Value
 from .dtypes import dtype_name, element_type_of, type_text
-from .record import Difference, Excerpt, Row
+from .record import Difference, Excerpt, Row, utf8
 from .ulp import FAR, is_nan, ulp_distance
 
 Array = NDArray[Any]
@@ -259,13 +259,13 @@ def _integer_distance(left: Array, right: Array) -> Array:
 def element_text(value: Any) -> str:
     """Write one element so that reading it gives the same value."""
     if isinstance(value, str):
-        return repr(value)
+        return utf8(repr(value))
     if isinstance(value, np.bool_ | np.integer | np.floating | np.complexfloating):
         return str(value)
-    element = element_type_of(np.asarray(value).dtype)
-    if element is not None and element.is_integer:
-        return str(int(value))
-    return str(float(value)) if element is not None else repr(value)
+    element = element_type_of(value.dtype) if isinstance(value, np.generic) else None
+    if element is None:
+        return utf8(repr(value))
+    return str(int(value)) if element.is_integer else str(float(value))
 
 
 def excerpt(name: str, value: Value, limit: int = EXCERPT) -> list[Excerpt]:

@@ -13,7 +13,7 @@ import numpy as np
 from .backend import Backend, Unsupported
 from .case import Case, MustFail, Tolerance, Value
 from .compare import compare_outputs, describe, excerpt
-from .record import Difference, Outcome, Record
+from .record import Difference, Outcome, Record, utf8
 from .tolerance import tolerance_for
 
 #: The backend whose error phases and messages cases may bind.
@@ -63,7 +63,7 @@ def blank(case: Case, backend: str, outcome: Outcome, message: str = "") -> Reco
         dtypes=sorted(case.dtypes),
         backend=backend,
         outcome=outcome,
-        message=message[:MAX_MESSAGE],
+        message=utf8(message[:MAX_MESSAGE]),
         why=case.why,
     )
 

@@ -226,7 +226,9 @@ def _small_values(element: ElementType) -> tuple[list[Fraction], list[Any], dict
     patterns = np.arange(2**element.bits, dtype=size).view(element.dtype)
     finite: dict[Fraction, Any] = {}
     special: dict[str, Any] = {}
-    for number, value in zip(patterns, patterns.astype(np.float64).tolist(), strict=True):
+    with np.errstate(invalid="ignore"):
+        wide = patterns.astype(np.float64)
+    for number, value in zip(patterns, wide.tolist(), strict=True):
         if isnan(value):
             special.setdefault("nan", number)
         elif isinf(value):

@@ -138,9 +138,7 @@ class Run(msgspec.Struct, frozen=True):
     footer: Footer
 
 
-def totals(records: list[Record], backends: list[str]) -> dict[str, dict[str, int]]:
-    """Count the outcomes of each backend, in the order of ``Outcome``; zeros are left out."""
-    counts = {backend: dict.fromkeys(Outcome, 0) for backend in backends}
-    for record in records:
-        counts[record.backend][record.outcome] += 1
-    return {b: {o.value: n for o, n in by.items() if n} for b, by in counts.items()}
+def utf8(text: str) -> str:
+    """Return a text that UTF-8 can hold: what it cannot, lone surrogates, as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+

@@ -82,6 +82,7 @@ def _select(loaded: Loaded, wanted: str) -> Loaded:
 def _no_case(source: str, loaded: Loaded) -> str:
     path, _, wanted = source.partition("::")
     titles = [c.title for c in loaded.cases]
-    near = get_close_matches(wanted, [*titles, *{c.name for c in loaded.cases}], n=3, cutoff=0.5)
+    known = sorted({*titles, *(c.name for c in loaded.cases)})
+    near = get_close_matches(wanted, known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(f'{path}::{n}' for n in near)}?" if near else ""
     return f"{path} has no case {wanted!r}{hint}"

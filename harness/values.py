@@ -273,7 +273,7 @@ def nested_shape(raw: Any, key: str) -> tuple[int, ...]:
     if not raw:
         return (0,)
     first = nested_shape(raw[0], key)
-    for i, row in enumerate(raw):
+    for i, row in enumerate(raw[1:], start=1):
         if isinstance(row, list) or first:
             seen = nested_shape(row, key)
             if seen != first:

@@ -76,7 +76,7 @@ def _compose(text: str, file: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         seen = error.problem or error.context or "a syntax error"
-        hint = "indent with spaces" if "\\t" in seen else ""
+        hint = "indent with spaces" if "\\t" in seen or "tab character" in seen else ""
         line = None if mark is None else mark.line + 1
         raise CaseError((), seen, "valid YAML", hint=hint, file=file, line=line) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:

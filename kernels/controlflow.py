@@ -79,7 +79,7 @@ def loop_1(
     i = 0
     while (limit is None or i < limit) and (cond is None or condition):
         condition, *rest = body(np.asarray(i, np.int64), condition, *state)
-        condition = np.asarray(bool(_single(condition, "the body's condition")))
+        condition = np.asarray(_condition(condition))
         for k, (before, after) in enumerate(zip(state, rest[:n], strict=True)):
             _check_same_type(before, after, f"carried value {k}")
         state = rest[:n]
@@ -161,7 +161,7 @@ def _pad(rows: list[list[list[Array]]], length: int, types: list[ValueType]) -> 
         result = _empty((len(rows), length, *shape), declared, seen)
         for b, row in enumerate(rows):
             for t, element in enumerate(row[k]):
-                result[b, t] = element
+                result[b, t, ...] = element  # an index without ... would store the 0-d array
         padded.append(result)
     return padded
 
@@ -300,6 +300,14 @@ def _single(x: Array, name: str) -> Any:
     if x.size != 1:
         raise ValueError(f"{name} has shape {x.shape}; it must hold a single element")
     return x.item()
+
+
+def _condition(x: Value) -> bool:
+    """Return the condition that a body gives."""
+    if not isinstance(x, np.ndarray) or x.dtype != np.bool_:
+        seen = getattr(x, "dtype", type(x).__name__)
+        raise ValueError(f"the body's condition is {seen}; it must be bool")
+    return bool(_single(x, "the body's condition"))
 
 
 def _check_body(body: Body, *, takes: int, gives_at_least: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import onnx.helper
 
 from .registry import kernel
-from .rounding import Array, is_float, narrow
+from .rounding import Array, is_float, narrow, wide
 
 
 @kernel("Range", since_version=11)
@@ -46,19 +46,22 @@ def range_27(start: Array, limit: Array, delta: Array, /, *, stash_type: int) ->
     """Return the same as version 11; float16 and bfloat16 are computed in ``stash_type``.
 
     Args: three tensors with a single element, of one type; stash_type, an element type.
-    The inputs are cast to it, each product and each sum is rounded to it, and the elements are
-    cast back; for other types it has no effect.
-    Errors: as version 11; a stash_type that is no floating-point type.
+    The inputs are cast to it before the elements are counted, each product and each sum is rounded
+    to it, and the elements are cast back; for other types it has no effect.
+    Errors: as version 11, also where only the cast makes delta zero or an input infinite; a
+    stash_type that is no floating-point type.
     Source: Range-27.
     """
     if start.dtype.itemsize != 2 or not is_float(start.dtype):
         return range_11(start, limit, delta)
     stash = _stash_dtype(stash_type)
-    first, last, step = (_scalar(x, n) for x, n in _named(start, limit, delta))
-    count = _count(float(first), float(last), float(step))
-    a, d = (narrow(np.float64(v), stash) for v in (first, step))
-    products = np.arange(count, dtype=np.float64).astype(stash) * d
-    return narrow((products + a).astype(np.float64), start.dtype)
+    cast = (narrow(wide(x), stash) for x in (start, limit, delta))
+    first, last, step = (float(_scalar(x, n)) for x, n in _named(*cast))
+    values = np.arange(_count(first, last, step), dtype=np.float64)
+    values *= step
+    values = wide(narrow(values, stash))
+    values += first
+    return narrow(wide(narrow(values, stash)), start.dtype)
 
 
 def _stash_dtype(stash_type: int) -> np.dtype[Any]:
@@ -96,12 +99,16 @@ def _count(start: float, limit: float, delta: float) -> int:
 
 def _fused(i: Array, delta: float, start: float) -> Array:
     """Return ``start + i * delta`` in float64 with the error of the product added back."""
+    if max(abs(start), abs(delta)) > 2.0**900:  # products, or their splitting, could overflow
+        values = _fused(i, delta * 2.0**-200, start * 2.0**-200) * 2.0**200
+        values[:1] = start
+        return values
     product = i * delta
     total = start + product
     rest = _product_error(i, delta, product)
     back = total - start
     rest += (start - (total - back)) + (product - back)
-    return np.where(np.isfinite(rest), total + rest, total)
+    return total + rest
 
 
 def _product_error(x: Array, y: float, product: Array) -> Array:

@@ -24,6 +24,7 @@ import onnx.defs
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
+Option = onnx.defs.OpSchema.FormalParameterOption
 
 #: Keywords that the evaluator fills in, and that are no attributes.
 CONTEXT_KEYWORDS = frozenset({"n_outputs"})
@@ -106,8 +107,14 @@ def _check_signature(function: Function, schema: onnx.defs.OpSchema) -> frozense
             f"{where}: the keywords are {sorted(keywords)}, "
             f"the schema's attributes are {sorted(schema.attributes)}"
         )
-    if not variadic and len(positional) != len(schema.inputs):
-        raise TypeError(f"{where}: {len(positional)} inputs, the schema has {len(schema.inputs)}")
+    last_is_variadic = bool(schema.inputs) and schema.inputs[-1].option == Option.Variadic
+    if variadic != last_is_variadic:
+        seen, wanted = ("a" if v else "no" for v in (variadic, last_is_variadic))
+        raise TypeError(f"{where}: {seen} variadic input, the schema has {wanted} variadic input")
+    if len(positional) + variadic != len(schema.inputs):
+        raise TypeError(
+            f"{where}: {len(positional) + variadic} inputs, the schema has {len(schema.inputs)}"
+        )
     if required > schema.min_input:
         raise TypeError(
             f"{where}: {required} inputs have no default, the schema requires {schema.min_input}"

@@ -105,7 +105,8 @@ def problem(entry: Problem) -> RenderableType:
 
 def verbose_line(record: Record) -> RenderableType:
     """Show one result in a line."""
-    line = plain(f"{record.case}  {record.backend}  ")
+    line = Text(no_wrap=True, overflow="ignore")
+    line.append_text(plain(f"{record.case}  {record.backend}  "))
     line.append(record.outcome.value, COLOURS[record.outcome])
     said = headline(record)
     return line.append_text(plain(f"  {cut(said, 200)}")) if said else line

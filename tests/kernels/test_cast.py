@@ -12,6 +12,7 @@ import onnx
 import onnx.defs
 import onnx.helper
 import pytest
+
 from opcheck.kernels import registry, tensor_cast
 
 INF, NAN = "inf", "nan"
@@ -461,7 +462,7 @@ def integer_traps(source, target, rng):
     m = FORMATS[target][1]
     found = integers_of(source, rng)
     for shift in range(1, WIDTHS[source]):
-        for odd in (1, 3, *(2 * rng.integers(2 ** (m - 1), 2**m, 6) + 1).tolist()):
+        for odd in (1, 3, *(2 * rng.integers(2**m, 2 ** (m + 1), 6) + 1).tolist()):
             middle = odd << shift >> 1
             found += [s * (middle + d) for s in (1, -1) for d in (-1, 0, 1)]
     return sorted({int(v) for v in found if low <= v <= high})

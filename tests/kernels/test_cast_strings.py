@@ -10,6 +10,7 @@ import onnx
 import onnx.defs
 import onnx.helper
 import pytest
+
 from opcheck.kernels import registry, tensor_cast
 
 FLOATS = (
@@ -191,6 +192,14 @@ def test_strings_beyond_the_range(target):
     assert result.astype(np.float64).tolist() == [end, -end, 0, 0, 0]
     signs = np.signbit(result.astype(np.float64)).tolist()
     assert signs == [False, True, False, "fnuz" not in target, False]
+
+
+@pytest.mark.parametrize("target", ["float8_e4m3fnuz", "float8_e5m2fnuz"])
+def test_a_number_beyond_float64_is_no_infinity(target):
+    """Of these two, Cast-19 makes the largest number and NaN."""
+    result = cast(strings("1e400", "INF"), target, version=19).astype(np.float64)
+    wanted = [float(largest_of(dtype_of(target))), np.nan]
+    assert np.array_equal(result, wanted, equal_nan=True)
 
 
 def test_strings_to_e8m0():

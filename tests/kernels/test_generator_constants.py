@@ -11,6 +11,7 @@ import onnx.helper
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opcheck.kernels import generator, registry
 
 VERSIONS = {

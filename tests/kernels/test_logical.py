@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnx.defs
 import pytest
+
 from opcheck.kernels import logical, registry  # noqa: F401 - registers the kernels
 
 NAN, INF = float("nan"), float("inf")

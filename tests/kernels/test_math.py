@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import onnx.defs
 import pytest
+
 from opcheck.kernels import math as kernels
 from opcheck.kernels import registry
 

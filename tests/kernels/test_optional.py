@@ -5,6 +5,7 @@ import onnx
 import onnx.defs
 import onnx.helper
 import pytest
+
 from opcheck.kernels import optional, registry
 
 OPERATORS = ("Optional", "OptionalGetElement", "OptionalHasElement")

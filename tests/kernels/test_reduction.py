@@ -10,6 +10,7 @@ import onnx.defs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opcheck.kernels import reduction, registry  # noqa: F401 - registers the kernels
 
 INF, NAN = math.inf, math.nan

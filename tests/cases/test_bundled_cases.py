@@ -1,0 +1,185 @@
+"""The bundled cases: they pass, they cover every signature, they read well."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import onnx.defs
+import onnx.shape_inference
+import pytest
+from onnx import AttributeProto, GraphProto, ModelProto, TypeProto
+
+from opcheck.backends.builtin import Builtin
+from opcheck.harness.case import Case, MustFail
+from opcheck.harness.dtypes import element_type_of
+from opcheck.harness.judge import Options, run_case
+from opcheck.harness.record import Outcome
+from opcheck.harness.sources import BUNDLED, load_all
+from opcheck.kernels.valuetype import text_of
+
+LOADED = load_all([])
+#: The operators whose every (since_version, type) has a case.
+COVERED = ("Loop", "Scan", "Range", "If", "SequenceMap")
+
+PAGE_EXAMPLES = (
+    "cases/controlflow/loop.yaml::loop11_carried_state",
+    "cases/controlflow/scan.yaml::scan_basic_trip_count",
+    "cases/controlflow/scan.yaml::scan_pairwise_distance",
+    "cases/controlflow/scan.yaml::scan_zero_trip_count",
+    "cases/generator/range.yaml::range_bfloat16_type_positive_delta",
+    "cases/generator/range.yaml::range_float16_type_positive_delta",
+)
+
+
+def test_every_file_is_read_without_a_mistake():
+    """A mistake in a bundled file is a mistake of ours."""
+    assert [str(error) for error in LOADED.errors] == []
+    assert len(LOADED.cases) > 1000
+
+
+@pytest.mark.parametrize("folder", sorted({str(Path(c.file).parent) for c in LOADED.cases}))
+def test_every_case_passes_on_the_built_in_kernels(folder):
+    """The oracle agrees with every literal."""
+    backend = Builtin()
+    records = [
+        run_case(case, backend, Options())
+        for case in LOADED.cases
+        if str(Path(case.file).parent) == folder
+    ]
+    assert records
+    bad = [(r.case, r.outcome.value, r.message) for r in records if r.outcome != Outcome.PASSED]
+    assert bad == []
+
+
+def test_the_oracle_gives_clean_values():
+    """Tensors are arrays with a dtype of ONNX, and the elements of string tensors are strings."""
+
+    def check(value: object, case_id: str) -> None:
+        if isinstance(value, list):
+            for item in value:
+                check(item, case_id)
+        elif value is not None:
+            assert isinstance(value, np.ndarray), case_id
+            assert element_type_of(value.dtype) is not None, case_id
+            if value.dtype == object:
+                assert {type(e) for e in value.reshape(-1)} <= {str}, case_id
+
+    backend = Builtin()
+    for case in LOADED.cases:
+        if not any(isinstance(a, MustFail) for a in case.alternatives):
+            for value in backend.prepare(case.call.model)(case.call.inputs):
+                check(value, case.id)
+
+
+def signatures_of_schemas(operator: str) -> set[tuple[str, int, str]]:
+    """Return every (operator, since_version, type) that ``onnx.defs`` allows."""
+    return {
+        (operator, schema.since_version, text)
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.name == operator and schema.domain == ""
+        for constraint in schema.type_constraints
+        for text in constraint.allowed_type_strs
+    }
+
+
+def signatures_of(case: Case) -> set[tuple[str, int, str]]:
+    """Return the (operator, since_version, type) that a case exercises."""
+    model = onnx.shape_inference.infer_shapes(case.call.model, data_prop=True)
+    opset = {o.domain: o.version for o in model.opset_import}.get("", 0)
+    found: set[tuple[str, int, str]] = set()
+    _walk(model.graph, opset, {}, found)
+    return found
+
+
+def _walk(graph: GraphProto, opset: int, outer: dict[str, str], found: set) -> None:
+    types = dict(outer)
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        text = text_of(value.type)
+        if text:
+            types[value.name] = text
+    for tensor in graph.initializer:
+        proto = TypeProto()
+        proto.tensor_type.elem_type = tensor.data_type
+        types[tensor.name] = text_of(proto)
+    for node in graph.node:
+        if node.op_type in COVERED:
+            schema = onnx.defs.get_schema(node.op_type, opset, "")
+            for names, formals in ((node.input, schema.inputs), (node.output, schema.outputs)):
+                for i, name in enumerate(names):
+                    formal = formals[min(i, len(formals) - 1)]
+                    text = types.get(name, "")
+                    if formal.type_str in {t.type_param_str for t in schema.type_constraints}:
+                        found.add((node.op_type, schema.since_version, text))
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _walk(attribute.g, opset, types, found)
+
+
+@pytest.fixture(scope="module")
+def covered() -> set[tuple[str, int, str]]:
+    """The signatures that cases with outputs exercise."""
+    found: set[tuple[str, int, str]] = set()
+    for case in LOADED.cases:
+        if not any(isinstance(a, MustFail) for a in case.alternatives):
+            found |= signatures_of(case)
+    return found
+
+
+@pytest.mark.parametrize("operator", COVERED)
+def test_every_signature_has_a_case(operator, covered):
+    """Each (operator, since_version, type) that ``onnx.defs`` allows occurs in some case."""
+    missing = signatures_of_schemas(operator) - covered
+    assert sorted(missing) == []
+
+
+def test_the_number_of_signatures_is_known():
+    """Loop, Scan and Range have 737 signatures with onnx 1.23."""
+    count = sum(len(signatures_of_schemas(name)) for name in ("Loop", "Scan", "Range"))
+    assert onnx.__version__.startswith("1.23.")
+    assert count == 737
+
+
+@pytest.mark.parametrize("example", PAGE_EXAMPLES)
+def test_the_examples_of_the_pages_are_there(example):
+    """Each example of the specification pages is one case, without variants."""
+    assert [c.id for c in LOADED.cases if c.id == example] == [example]
+
+
+def test_every_case_says_why():
+    """A case names the wrong implementation it would catch, in one short sentence."""
+    bad = [c.id for c in LOADED.cases if not 10 <= len(c.why) <= 200 or not c.why.endswith(".")]
+    assert bad == []
+
+
+def test_both_errors_and_outputs_occur_for_each_operator():
+    """What must be rejected is tested beside what must work."""
+    kinds = defaultdict(set)
+    for case in LOADED.cases:
+        kinds[case.operator].add(isinstance(case.alternatives[0], MustFail))
+    assert {op for op in COVERED if kinds[op] == {True, False}} == set(COVERED)
+
+
+@pytest.mark.parametrize("path", sorted(BUNDLED.rglob("*.yaml")), ids=lambda p: p.name)
+def test_files_stay_readable(path):
+    """No file is long, no line is wide, and no tab or trailing space is in it."""
+    lines = path.read_text().splitlines()
+    assert len(lines) <= 600
+    assert [i for i, line in enumerate(lines, 1) if len(line) > 120] == []
+    assert [i for i, line in enumerate(lines, 1) if re.search(r"\t|\s$", line)] == []
+    assert lines[0].startswith("#")
+
+
+def test_an_error_case_is_rejected_for_its_own_reason():
+    """With its mistake mended, the model of an error case would load.
+
+    A case that is due to fail when it runs must load: else it passes for another reason.
+    """
+    backend = Builtin()
+    for case in LOADED.cases:
+        due = case.alternatives[0]
+        if isinstance(due, MustFail) and due.phase == "run":
+            assert isinstance(case.call.model, ModelProto)
+            assert callable(backend.prepare(case.call.model)), case.id

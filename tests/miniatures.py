@@ -1,0 +1,130 @@
+"""Tiny backends that are wrong in one way each, to test the checker with.
+
+Those that give outputs start from what the built-in kernels give.
+``create`` makes one by its name; worker processes call it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opcheck.backends.builtin import Builtin
+from opcheck.harness.backend import Unsupported
+
+
+class Miniature:
+    """A backend whose outputs go through ``change``, or that ends in ``fail``."""
+
+    def __init__(
+        self,
+        name: str,
+        change: Callable[[list[Any]], Any] = lambda outputs: outputs,
+        *,
+        load: Callable[[], Any] = lambda: None,
+        run: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self.name = name
+        self.change = change
+        self.load = load
+        self.run = run
+
+    def version(self) -> str:
+        return "0"
+
+    def prepare(self, model: Any) -> Any:
+        self.load()
+        runner = Builtin().prepare(model)
+
+        def run(feeds: Any) -> Any:
+            self.run()
+            return self.change(list(runner(feeds)))
+
+        return run
+
+
+def _raise(error: BaseException) -> Callable[[], Any]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def _every(function: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
+    """Change each tensor among the outputs."""
+    return lambda outputs: [function(v) if isinstance(v, np.ndarray) else v for v in outputs]
+
+
+def _plus_one(value: Any) -> Any:
+    changed = value.copy()
+    if value.size and value.dtype != object:
+        flat = changed.reshape(-1)
+        flat[-1] = (
+            np.logical_not(flat[-1]) if value.dtype == bool else flat[-1] + flat[-1].dtype.type(1)
+        )
+    return changed
+
+
+def _print_everywhere() -> None:
+    print("said by Python")
+    os.write(1, b"said on 1\n")
+    os.write(2, b"said on 2 \x1b[31mred\x1b[0m\n")
+
+
+def _hang() -> None:
+    while True:
+        time.sleep(60)
+
+
+MINIATURES = {
+    m.name: m
+    for m in (
+        Miniature("right"),
+        Miniature("wrong-value", _every(_plus_one)),
+        Miniature(
+            "wrong-dtype",
+            _every(lambda v: v.astype(np.complex128 if v.dtype == np.float64 else np.float64)),
+        ),
+        Miniature("wrong-shape", _every(lambda v: v.reshape((1, *v.shape)))),
+        Miniature("output-missing", lambda outputs: outputs[:-1]),
+        Miniature("no-list", lambda outputs: None),
+        Miniature("python-list", _every(lambda v: v.tolist())),
+        Miniature("scalars", _every(lambda v: v[()])),
+        Miniature("raises-loading", load=_raise(RuntimeError("cannot load"))),
+        Miniature("raises-running", run=_raise(RuntimeError("cannot run"))),
+        Miniature("exits", run=_raise(SystemExit(7))),
+        Miniature("unsupported", load=_raise(Unsupported("no such operator here"))),
+        Miniature("unsupported-late", run=_raise(Unsupported("no such type here"))),
+        Miniature("out-of-memory", run=_raise(MemoryError("no room"))),
+        Miniature("segfault", run=lambda: os.kill(os.getpid(), signal.SIGSEGV)),
+        Miniature("abort", run=os.abort),
+        Miniature("exit-now", run=lambda: os._exit(3)),
+        Miniature("hangs", run=_hang),
+        Miniature("prints", run=_print_everywhere, load=_raise(RuntimeError("after printing"))),
+        Miniature("chatty", _every(_plus_one), run=_print_everywhere),
+        Miniature("says-markup", load=_raise(RuntimeError("[red]<b>]]>\x00\x1b[31m\ud800 done"))),
+    )
+}
+
+
+def create(name: str) -> Miniature:
+    """Make a miniature by its name."""
+    if name == "does-not-start":
+        raise RuntimeError("no licence found")
+    if name == "dies-starting":
+        os._exit(9)
+    return MINIATURES[name]
+
+
+def entry(argument: str) -> Miniature:
+    """The entry point ``mini:NAME``."""
+    made = create(argument or "right")
+    made.name = f"mini:{argument}"
+    sys.stdout.flush()
+    return made
