@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf, prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 import onnx.checker
 import onnx.defs
@@ -19,8 +20,9 @@ from onnx import ModelProto, TypeProto
 from . import nodes
 from .case import Call, Case, Expected, MustFail, Tolerance
 from .caseformat import Alternative, CaseSpec, ErrorSpec, FileSpec, ToleranceSpec, ValueSpec
-from .dtypes import element_type_of_number, parse_type, type_text
+from .dtypes import element_type, element_type_of_number, type_text
 from .errors import CaseError, shorten
+from .errors import Path as PathInside
 from .values import ValueReader, inside, value_of
 
 #: A case that expands to more variants than this is taken for a mistake.
@@ -56,16 +58,16 @@ def _variants(spec: CaseSpec, header: FileSpec) -> Iterator[tuple[int | None, di
     for name, choices in types.items():
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise CaseError(("types",), shorten(name), "a type parameter such as T")
+        elements = set()
         for i, choice in enumerate(choices):
             try:
-                proto = parse_type(choice)
+                elements.add(element_type(choice))
             except KeyError:
-                proto = None
-            if proto is None or proto.WhichOneof("value") != "tensor_type":
-                raise CaseError(("types", name, i), shorten(choice), "an element type of ONNX")
-        if not choices or len(set(choices)) != len(choices):
+                wanted = "an element type of ONNX"
+                raise CaseError(("types", name, i), shorten(choice), wanted) from None
+        if not choices or len(elements) != len(choices):
             raise CaseError(("types", name), shorten(choices), "one or more types, each once")
-    if len(opsets) * np.prod([len(c) for c in types.values()], dtype=np.int64) > MAX_VARIANTS:
+    if len(opsets) * prod(len(c) for c in types.values()) > MAX_VARIANTS:
         raise CaseError((), f"more than {MAX_VARIANTS} variants", "fewer types or opsets")
     for opset in opsets:
         for chosen in itertools.product(*types.values()):
@@ -76,9 +78,14 @@ def _variants(spec: CaseSpec, header: FileSpec) -> Iterator[tuple[int | None, di
 
 def parse_opsets(given: int | str | list[int] | None) -> tuple[list[int | None], bool]:
     """Read ``opset:``: a number, a list, or ``11..25``. Return it, and whether it expands."""
-    if given is None or isinstance(given, int):
+    if given is None:
+        return [None], False
+    if isinstance(given, int):
+        _check_opset(given, ())
         return [given], False
     if isinstance(given, list):
+        for i, opset in enumerate(given):
+            _check_opset(opset, (i,))
         if not given or len(set(given)) != len(given):
             raise CaseError(("opset",), shorten(given), "one or more opsets, each once")
         return list(given), True
@@ -88,6 +95,11 @@ def parse_opsets(given: int | str | list[int] | None) -> tuple[list[int | None],
         wanted = f"a number, a list, or a range such as 11..25, up to {latest}"
         raise CaseError(("opset",), shorten(given), wanted)
     return list(range(int(found[1]), int(found[2]) + 1)), True
+
+
+def _check_opset(opset: int, path: PathInside) -> None:
+    if not 1 <= opset < 2**31:
+        raise CaseError(("opset", *path), shorten(opset), "an opset of 1 or more, in 32 bits")
 
 
 class _Builder:
@@ -122,8 +134,9 @@ class _Builder:
             if spec.node is not None
             else self._model_case(forms[0])
         )
-        if not any(isinstance(a, MustFail) for a in alternatives):
-            self._check_model(model)
+        if not any(isinstance(a, MustFail) for _, a in alternatives):
+            _check_versions(model, ("opset",) if spec.opset is not None else (forms[0],))
+            _check_model(model, forms[0])
         self._check_inputs(model, inputs)
         opset = {o.domain: o.version for o in model.opset_import}.get(domain, 0)
         title = f"{spec.name}[{self.variant}]" if self.variant else spec.name
@@ -140,7 +153,8 @@ class _Builder:
             call=Call(model, {name: value_of(v) for name, v in inputs.items()}),
             output_names=tuple(names),
             alternatives=tuple(
-                a if isinstance(a, MustFail) else self._in_order(a, names) for a in alternatives
+                a if isinstance(a, MustFail) else self._in_order(a, names, path)
+                for path, a in alternatives
             ),
             why=" ".join(spec.why.split()),
             spec=spec.spec or self.header.spec,
@@ -164,34 +178,36 @@ class _Builder:
 
     def _alternatives(
         self,
-    ) -> tuple[list[tuple[str, Expected]], list[dict[str, Expected] | MustFail]]:
-        """Return all expected outputs (for their types), and the alternatives."""
+    ) -> tuple[list[tuple[str, Expected]], list[tuple[PathInside, dict[str, Expected] | MustFail]]]:
+        """Return all expected outputs (for their types), and the alternatives with their paths."""
         spec = self.spec
         given = [f for f in ("outputs", "error", "any_of") if getattr(spec, f) is not None]
-        if len(given) != 1 or spec.error is False:
+        if len(given) != 1:
             raise CaseError(
                 (), " and ".join(given) or "no outputs", "one of outputs, error, any_of"
             )
         if spec.any_of is None:
             only = Alternative(outputs=spec.outputs, error=spec.error)
-            entries: list[tuple[tuple[str | int, ...], Alternative]] = [((), only)]
+            entries: list[tuple[PathInside, Alternative]] = [((), only)]
         else:
             entries = [(("any_of", i), a) for i, a in enumerate(spec.any_of)]
             if len(entries) < 2:
-                raise CaseError(("any_of",), f"{len(entries)} entries", "two or more")
+                seen = "a single entry" if entries else "no entries"
+                raise CaseError(("any_of",), seen, "two or more")
         outputs: list[tuple[str, Expected]] = []
-        alternatives: list[dict[str, Expected] | MustFail] = []
+        alternatives: list[tuple[PathInside, dict[str, Expected] | MustFail]] = []
         for path, entry in entries:
-            if (entry.outputs is None) == (entry.error is None) or entry.error is False:
-                raise CaseError(path, "an unclear entry", "either outputs or error: true")
+            if (entry.outputs is None) == (entry.error is None):
+                both = "both outputs and error" if entry.error is not None else "no outputs"
+                raise CaseError(path, both, "either outputs or error: true")
             if entry.outputs is None:
-                alternatives.append(_must_fail(entry.error, path))
+                alternatives.append((path, _must_fail(entry.error, path)))
                 continue
             try:
                 read = self._read_all(entry.outputs, ("outputs",), output=True)
             except CaseError as error:
                 raise error.at(*path) from None
-            alternatives.append(read)
+            alternatives.append((path, read))
             outputs.extend(read.items())
         return outputs, alternatives
 
@@ -207,13 +223,16 @@ class _Builder:
         full = (
             f"{signature.domain}.{signature.operator}" if signature.domain else signature.operator
         )
-        if operator is not None and operator not in (full, signature.operator):
+        if operator is not None and operator.removeprefix("ai.onnx.") not in (
+            full.removeprefix("ai.onnx."),
+            signature.operator,
+        ):
             raise CaseError(
                 ("node",), f"a node of {full}", f"a node of {operator}, the operator above"
             )
         schema = nodes.find_schema(signature.domain, signature.operator, self.opset, "node")
         wanted = list(dict.fromkeys(name for name in signature.inputs if name))
-        _check_names("inputs", list(inputs), wanted)
+        _check_names(("inputs",), "node", list(inputs), wanted)
         attributes = nodes.make_attributes(spec.attributes or {}, schema, self.types)
         types = {name: inputs[name].type for name in wanted}
         fallback = {name: nodes.without_sizes(e.type) for name, e in outputs}
@@ -232,36 +251,31 @@ class _Builder:
             try:
                 model = onnx.load(path)
             except Exception as error:
-                raise CaseError(("model_file",), str(error)[:200], "an ONNX model") from None
+                seen = " ".join(str(error).split())[:200]
+                raise CaseError(("model_file",), seen, "an ONNX model") from None
         operator = spec.operator or self.header.operator or _main_operator(model)
         domain, _, operator = operator.rpartition(".")
         names = [value.name for value in model.graph.output]
         return model, names, operator, "" if domain == "ai.onnx" else domain, ""
 
-    def _check_model(self, model: ModelProto) -> None:
-        """A case with outputs needs a model that the specification allows."""
-        try:
-            onnx.checker.check_model(model, full_check=True)
-        except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-            where = "node" if self.spec.node is not None else "model"
-            seen = f"a model that onnx's checker refuses: {' '.join(str(error).split())[:300]}"
-            hint = "if it must be rejected, write error: true in place of outputs"
-            raise CaseError((where,), seen, "a valid model", hint=hint) from None
-
     def _check_inputs(self, model: ModelProto, inputs: dict[str, Expected]) -> None:
         """The case's inputs must be the model's: names, types, declared shapes."""
+        what = "model" if self.spec.node is None else "node"
         initialized = {t.name for t in model.graph.initializer}
         declared = {v.name: v.type for v in model.graph.input}
         required = [n for n in declared if n not in initialized]
-        _check_names("inputs", list(inputs), required, allowed=declared)
+        _check_names(("inputs",), what, list(inputs), required, allowed=declared)
         for name, value in inputs.items():
             seen, wanted = type_text(value.type), type_text(declared[name])
             if seen != wanted and wanted != f"optional({seen})":
                 raise CaseError(("inputs", name), seen, f"{wanted}, as the model declares it")
             _check_shape(name, value, declared[name])
 
-    def _in_order(self, outputs: dict[str, Expected], names: list[str]) -> tuple[Expected, ...]:
-        _check_names("outputs", list(outputs), names)
+    def _in_order(
+        self, outputs: dict[str, Expected], names: list[str], path: PathInside
+    ) -> tuple[Expected, ...]:
+        what = "model" if self.spec.node is None else "node"
+        _check_names((*path, "outputs"), what, list(outputs), names)
         return tuple(outputs[name] for name in names)
 
     def _tolerances(self, names: list[str]) -> dict[str, Tolerance]:
@@ -270,49 +284,86 @@ class _Builder:
         if spec is None:
             return {}
         own = spec.outputs or {}
-        for name in own:
+        for name, inner in own.items():
             if name not in names:
-                raise CaseError(("tolerance", "outputs", name), name, f"one of {', '.join(names)}")
+                wanted = f"one of {', '.join(names)}"
+                raise CaseError(("tolerance", "outputs", name), repr(name), wanted)
+            if inner.outputs is not None:
+                place = ("tolerance", "outputs", name, "outputs")
+                raise CaseError(place, "outputs inside outputs", "ulp, rtol or atol")
         result = {}
         for name in names:
             chosen = own.get(name, spec)
+            path: PathInside = ("tolerance", "outputs", name) if name in own else ("tolerance",)
             if any(getattr(chosen, f) is not None for f in ("ulp", "rtol", "atol", "signed_zero")):
-                result[name] = _tolerance(chosen)
+                result[name] = _tolerance(chosen, path)
         return result
 
 
-def _tolerance(spec: ToleranceSpec) -> Tolerance:
+def _tolerance(spec: ToleranceSpec, path: PathInside) -> Tolerance:
     for field in ("ulp", "rtol", "atol"):
         value = getattr(spec, field)
-        if value is not None and not value >= 0:
-            raise CaseError(("tolerance", field), str(value), "a number of 0 or more")
+        if value is not None and not 0 <= value < inf:
+            raise CaseError((*path, field), f"{value:g}", "a finite number of 0 or more")
     return Tolerance(spec.ulp, spec.rtol, spec.atol, bool(spec.signed_zero))
 
 
-def _must_fail(error: bool | ErrorSpec | None, path: tuple[str | int, ...]) -> MustFail:
+def _check_versions(model: ModelProto, path: PathInside) -> None:
+    """A case with outputs needs opsets that onnx knows; its checker takes any."""
+    known = onnx.defs.C.schema_version_map()
+    for entry in model.opset_import:
+        _, latest = known.get(entry.domain, (0, entry.version))
+        if entry.version > latest:
+            wanted = f"at most {latest}, the latest of {entry.domain or 'ai.onnx'} in onnx"
+            raise CaseError(path, f"opset {entry.version}", f"{wanted} {onnx.__version__}")
+
+
+def _check_model(model: ModelProto, form: str) -> None:
+    """A case with outputs needs a model that the specification allows."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        seen = f"a model that onnx's checker refuses: {' '.join(str(error).split())[:300]}"
+        hint = "if it must be rejected, write error: true in place of outputs"
+        raise CaseError((form,), seen, "a valid model", hint=hint) from None
+
+
+def _must_fail(error: bool | ErrorSpec | None, path: PathInside) -> MustFail:
+    if error is False:
+        hint = "a case whose model must run has outputs"
+        raise CaseError(
+            (*path, "error"), "false", "true, or a mapping with phase and match", hint=hint
+        )
     if not isinstance(error, ErrorSpec):
         return MustFail()
     if error.phase not in ("", "load", "run"):
         raise CaseError((*path, "error", "phase"), shorten(error.phase), "load or run")
     try:
-        re.compile(error.match)
-    except re.error as problem:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            re.compile(error.match)
+    except (re.error, RecursionError, OverflowError, Warning) as problem:
         seen = f"{shorten(error.match)}: {problem}"
         raise CaseError((*path, "error", "match"), seen, "a regular expression") from None
     return MustFail(error.phase, error.match)
 
 
 def _check_names(
-    what: str, given: list[str], required: list[str], allowed: Mapping[str, Any] | None = None
+    path: PathInside,
+    what: str,
+    given: list[str],
+    required: list[str],
+    allowed: Mapping[str, Any] | None = None,
 ) -> None:
     """The names of a case's inputs or outputs must be those of its node or model."""
     for name in given:
         if name not in required and (allowed is None or name not in allowed):
-            wanted = f"one of {', '.join(required)}" if required else f"no {what}"
-            raise CaseError((what, name), f"{name!r}, which the node does not name", wanted)
+            wanted = f"one of {', '.join(required)}" if required else f"no {path[-1]}"
+            raise CaseError((*path, name), f"{name!r}, which the {what} does not name", wanted)
     for name in required:
         if name not in given:
-            raise CaseError((what,), f"no {name!r}", f"a value for {name!r}, which the node names")
+            wanted = f"a value for {name!r}, which the {what} names"
+            raise CaseError(path, f"no {name!r}", wanted)
 
 
 def _check_shape(name: str, value: Expected, declared: TypeProto) -> None:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from . import yamlfile
-from .build import Place, build
+from .build import Place, build, parse_opsets
 from .case import Case
-from .caseformat import Alternative, CaseSpec, FileSpec, ToleranceSpec, ValueSpec
-from .errors import CaseError, shorten
-from .errors import Path as PathInside
+from .caseformat import CaseSpec, FileSpec
+from .errors import CaseError, described, shorten
 from .literals import Real
+from .yamlfile import Document, open_document
 
 T = TypeVar("T")
 
-#: The mappings whose keys msgspec leaves out of its error paths, with the types of their values.
-_MAPPINGS: dict[str, Any] = {
-    "inputs": ValueSpec,
-    "types": list[str],
-}
-_PATH_PART = re.compile(r"\.(\w+)|\[(\d+)\]|\[(\.\.\.)\]")
+#: What case files call the types they decode to.
+_WORDS = {
+    str: "a string", int: "an integer", float: "a number", bool: "true or false",
+    list: "a list", dict: "a mapping",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -39,16 +40,16 @@ class Loaded:
 def load(path: Path, name: str) -> Loaded:
     """Read a case file; ``name`` is what ids call it. Never raises for a mistake in the file."""
     loaded = Loaded()
+    document: Document | None = None
     try:
-        document = yamlfile.read(path)
-        header = _header(document)
+        document = open_document(path)
+        header = _header(document.value)
     except CaseError as error:
-        loaded.errors.append(_located(error, path, name))
+        loaded.errors.append(_located(error, document, name))
         return loaded
-    lines = yamlfile.case_lines(path) if header.cases else []
     seen: set[str] = set()
     for i, raw in enumerate(header.cases):
-        place = Place(path, name, lines[i] if i < len(lines) else 1)
+        place = Place(path, name, document.line_of(("cases", i)) or 1)
         try:
             spec = decode(raw, CaseSpec)
             if spec.name in seen:
@@ -57,15 +58,26 @@ def load(path: Path, name: str) -> Loaded:
             seen.add(spec.name)
             loaded.cases.extend(list(build(spec, header, place)))
         except CaseError as error:
-            error.case = error.case or (str(raw.get("name", "")) if isinstance(raw, dict) else "")
-            loaded.errors.append(_located(error.at("cases", i), path, name))
+            error.case = error.case or _name_of(raw)
+            loaded.errors.append(_located(error.at("cases", i), document, name))
     return loaded
 
 
 def _header(document: Any) -> FileSpec:
     if not isinstance(document, dict):
-        raise CaseError((), _kind(document), "a mapping with operator, opset and cases")
-    return decode(document, FileSpec)
+        seen = "nothing" if document is None else described(document)
+        raise CaseError((), seen, "a mapping with operator, opset and cases")
+    header = decode(document, FileSpec)
+    parse_opsets(header.opset)
+    if not header.cases:
+        raise CaseError(("cases",), "an empty list", "one or more cases")
+    return header
+
+
+def _name_of(raw: Any) -> str:
+    """Return the name of a case that could not be read, if it has one."""
+    name = raw.get("name") if isinstance(raw, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _check_name(name: str) -> None:
@@ -73,19 +85,12 @@ def _check_name(name: str) -> None:
         raise CaseError(("name",), shorten(name), "letters, digits and _ . - only")
 
 
-def _located(error: CaseError, path: Path, name: str) -> CaseError:
+def _located(error: CaseError, document: Document | None, name: str) -> CaseError:
     """Fill in the file and the line of an error."""
     error.file = name
-    if error.line is None and error.path:
-        try:
-            error.line = yamlfile.line_of(path.read_text(encoding="utf-8"), error.path)
-        except (OSError, UnicodeDecodeError):
-            error.line = None
+    if error.line is None and document is not None and error.path:
+        error.line = document.line_of(error.path)
     return error
-
-
-def _kind(value: Any) -> str:
-    return {list: "a list", str: "a string", type(None): "nothing"}.get(type(value), "a number")
 
 
 def decode(raw: Any, kind: type[T]) -> T:
@@ -93,7 +98,8 @@ def decode(raw: Any, kind: type[T]) -> T:
     try:
         return msgspec.convert(_plain_tolerance(raw), kind)
     except msgspec.ValidationError as error:
-        raise _explain(error, raw, kind) from None
+        mistakes = _mistakes(raw, kind)
+        raise next(mistakes, CaseError((), described(raw), str(error))) from None
 
 
 def _plain_tolerance(raw: Any) -> Any:
@@ -109,87 +115,62 @@ def _plain(raw: Any) -> Any:
     return float(raw) if isinstance(raw, Real) else raw
 
 
-def _explain(error: msgspec.ValidationError, raw: Any, kind: Any) -> CaseError:
-    """Turn msgspec's message into a ``CaseError`` with the keys it leaves out."""
-    message, _, tail = str(error).partition(" - at `")
-    path: list[str | int] = []
-    key_at_fault = False
-    for name, index, anonymous in _PATH_PART.findall(tail.rstrip("`").removeprefix("key in ")[1:]):
-        if anonymous:
-            culprit = _culprit(raw, tuple(path))
-            if culprit is not None:
-                return culprit.at(*path)
-            key_at_fault = True
-            break
-        path.append(name or int(index))
-    seen, wanted, hint = _words(message, _at(raw, tuple(path)), kind)
-    if key_at_fault:
-        hint = "look at its keys"
-    unknown = re.search(r"unknown field `([^`]*)`", message)
-    if unknown:
-        path.append(unknown[1])
-    return CaseError(tuple(path), seen, wanted, hint=hint)
+def _mistakes(raw: Any, kind: Any) -> Iterator[CaseError]:
+    """Find what keeps a value from being decoded; msgspec's own messages leave out keys."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    if Any in kinds or (raw is None and type(None) in kinds):
+        return
+    fitting = [k for k in kinds if _fits(raw, _plain_type(k))]
+    if not fitting:
+        words = dict.fromkeys(_WORDS[t] for t in map(_plain_type, kinds) if t in _WORDS)
+        hint = "quote it" if kind is str and isinstance(raw, int | float) else ""
+        yield CaseError((), described(raw), " or ".join(words), hint=hint)
+    elif isinstance(raw, list):
+        for i, item in enumerate(raw):
+            yield from (e.at(i) for e in _mistakes(item, *get_args(fitting[0])))
+    elif isinstance(raw, dict) and get_origin(fitting[0]) is dict:
+        key_kind, value_kind = get_args(fitting[0])
+        for key, value in raw.items():
+            for error in _mistakes(key, key_kind):
+                yield CaseError((), f"{error.seen} as a key", error.wanted, hint=error.hint)
+            yield from (e.at(key) for e in _mistakes(value, value_kind))
+    elif isinstance(raw, dict):
+        yield from _mistakes_in_struct(raw, fitting[0])
 
 
-def _culprit(raw: Any, path: PathInside) -> CaseError | None:
-    """Find the entry of a mapping that does not decode; its path begins with its key."""
-    entries = _at(raw, path)
-    inside_tolerance = "tolerance" in path
-    by_name: Any = ToleranceSpec if inside_tolerance else _MAPPINGS.get(str(path[-1]), ValueSpec)
-    if not isinstance(entries, dict):
-        return None
-    for key, value in entries.items():
-        try:
-            decode(_plain(value) if inside_tolerance else value, by_name)
-        except CaseError as error:
-            return error.at(key)
-    return None
+def _mistakes_in_struct(raw: dict[Any, Any], kind: type[msgspec.Struct]) -> Iterator[CaseError]:
+    hints = _hints(kind)
+    for key in raw:
+        if key not in hints:
+            near = get_close_matches(str(key), hints, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else ""
+            place = (key,) if isinstance(key, str) else ()
+            yield CaseError(
+                place, f"the key {shorten(key)}", f"one of {', '.join(hints)}", hint=hint
+            )
+    for known in msgspec.structs.fields(kind):
+        if known.required and known.name not in raw:
+            yield CaseError((), f"no {known.name!r}", f"the key {known.name!r}")
+    for key, value in raw.items():
+        if key in hints:
+            yield from (e.at(key) for e in _mistakes(value, hints[key]))
 
 
-def _at(raw: Any, path: PathInside) -> Any:
-    for part in path:
-        try:
-            raw = raw[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return raw
+@cache
+def _hints(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the types of the fields of a struct, in order."""
+    return get_type_hints(kind)
 
 
-_STRUCTS = (CaseSpec, ValueSpec, FileSpec, Alternative, ToleranceSpec)
+def _plain_type(kind: Any) -> Any:
+    """Return the plain type that a type of the format is decoded from."""
+    plain = get_origin(kind) or kind
+    return dict if isinstance(plain, type) and issubclass(plain, msgspec.Struct) else plain
 
 
-def _words(message: str, value: Any, kind: Any) -> tuple[str, str, str]:
-    """Return seen, wanted and a hint for a message of msgspec."""
-    unknown = re.search(r"unknown field `([^`]*)`", message)
-    if unknown:
-        known = _keys_beside(unknown[1], value, kind)
-        return f"the key {unknown[1]!r}", f"one of {', '.join(known)}", _nearest(unknown[1], known)
-    missing = re.search(r"missing required field `([^`]*)`", message)
-    if missing:
-        return f"no {missing[1]!r}", f"{missing[1]!r}", ""
-    expected = re.search(r"Expected `([^`]*)`(?:, got `([^`]*)`)?", message)
-    if expected:
-        wanted = expected[1].replace(" | null", "").replace("object", "a mapping")
-        wanted = (
-            wanted.replace("array", "a list")
-            .replace("str", "a string")
-            .replace("int", "an integer")
-        )
-        return shorten(value), wanted.replace(" | ", " or "), ""
-    return shorten(value), message, ""
-
-
-def _keys_beside(unknown: str, value: Any, kind: Any) -> list[str]:
-    """Return the keys of the struct that was being decoded: the one that knows most of them."""
-    keys = set(value) - {unknown} if isinstance(value, dict) else set()
-
-    def known(struct: Any) -> int:
-        return len(keys & set(struct.__struct_fields__))
-
-    best = max((kind, *_STRUCTS), key=known) if kind in _STRUCTS else kind
-    return list(getattr(best, "__struct_fields__", ()))
-
-
-def _nearest(word: str, known: list[str]) -> str:
-    found = get_close_matches(word, known, n=1)
-    return f"did you mean {found[0]!r}?" if found else ""
+def _fits(raw: Any, plain: Any) -> bool:
+    if isinstance(raw, bool) or plain is bool:
+        return isinstance(raw, bool) and plain is bool
+    if plain is float and isinstance(raw, int):
+        return raw.bit_length() < 1024
+    return plain in _WORDS and isinstance(raw, plain)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .case import Expected, Tolerance, Value
 from .dtypes import dtype_name, element_type_of, type_text
+from .literals import BadLiteral, to_array
 from .record import Difference, Excerpt, Row, utf8
 from .ulp import FAR, is_nan, ulp_distance
 
@@ -89,9 +90,22 @@ def _compare_map(
         return [_mismatch(name, "kind", expected, got)]
     differences = []
     for key, want in zip(expected.keys, expected.items, strict=True):
-        value = np.asarray(got[key], dtype=want.dtype)
-        differences += compare(f"{name}[{key!r}]", want, value, tolerance)
+        differences += compare(f"{name}[{key!r}]", want, _scalar(got[key], want), tolerance)
     return differences
+
+
+def _scalar(value: Value, expected: Expected) -> Value:
+    """Turn a value of a map, a plain Python scalar, into a 0-d tensor where that loses nothing."""
+    if isinstance(value, np.generic | np.ndarray):
+        return np.asarray(value)
+    element = None if expected.dtype is None else element_type_of(expected.dtype)
+    if element is None:
+        return value
+    plain = {"bool": bool, "string": str}.get(element.name, int if element.is_integer else float)
+    try:
+        return to_array([value], element).reshape(()) if type(value) is plain else value
+    except BadLiteral:
+        return value
 
 
 def _mismatch(name: str, reason: str, expected: Expected, got: Value) -> Difference:
@@ -142,7 +156,7 @@ class _Tensors:
 
     def difference(self, name: str) -> Difference | None:
         """Return how the tensors differ, or ``None``."""
-        count, worst, worst_size = 0, -1, -1.0
+        count, worst, worst_size = 0, -1, -1
         first: list[int] = []
         for start in range(0, self.expected.size, BLOCK):
             bad, sizes = self.block(start, start + BLOCK)
@@ -151,8 +165,8 @@ class _Tensors:
             count += bad.size
             first += bad[: SHOWN_ROWS - len(first)].tolist()
             largest = int(np.argmax(sizes))
-            if sizes[largest] > worst_size:
-                worst, worst_size = int(bad[largest]), float(sizes[largest])
+            if int(sizes[largest]) > worst_size:
+                worst, worst_size = int(bad[largest]), int(sizes[largest])
         if not count:
             return None
         described = f"{dtype_name(self.expected.dtype)}[{', '.join(map(str, self.shape))}]"
@@ -179,11 +193,14 @@ class _Tensors:
         return " or ".join(parts) or "exact"
 
     def block(self, start: int, stop: int) -> tuple[Array, Array]:
-        """Return the flat positions that differ in a block, and how badly each does."""
+        """Return the flat positions that differ in a block, and how badly each does, as uint64."""
         expected, got = self.expected[start:stop], self.got[start:stop]
         unequal = np.asarray(expected != got)
         if self.tolerance.signed_zero and self.is_float:
             unequal = unequal | (np.signbit(expected) != np.signbit(got))
+        if self.tolerance.signed_zero and self.is_complex:
+            unequal = unequal | (np.signbit(expected.real) != np.signbit(got.real))
+            unequal = unequal | (np.signbit(expected.imag) != np.signbit(got.imag))
         if self.undefined is not None:
             unequal = unequal & ~self.undefined[start:stop]
         places = np.flatnonzero(unequal)
@@ -215,8 +232,7 @@ class _Tensors:
             if self.tolerance.rtol is not None or self.tolerance.atol is not None:
                 limit = (self.tolerance.atol or 0) + (self.tolerance.rtol or 0) * np.abs(left)
                 near |= both_finite & (np.abs(right - left) <= limit)
-        sizes = np.where(both_finite | near, distance, FAR).astype(np.float64)
-        return ~near, sizes
+        return ~near, np.where(both_finite | near, distance, FAR)
 
     def row(self, i: int) -> Row:
         """Return one element with its errors."""
@@ -250,10 +266,14 @@ class _Tensors:
 
 
 def _integer_distance(left: Array, right: Array) -> Array:
-    """Return how far apart integers are, as float64; 1 for booleans and strings."""
+    """Return how far apart integers are, as uint64; 1 for booleans and strings."""
     if left.dtype.kind in "bO":
-        return np.ones(left.size)
-    return np.abs(left.astype(np.float64) - right.astype(np.float64))
+        return np.ones(left.size, np.uint64)
+    # The difference of two 64-bit integers needs 64 bits without a sign: let it wrap.
+    wide = left.dtype if left.dtype.isbuiltin == 1 else np.dtype(np.int64)
+    x, y = left.astype(wide), right.astype(wide)
+    first, second = x.astype(np.uint64), y.astype(np.uint64)
+    return np.where(x > y, first - second, second - first)
 
 
 def element_text(value: Any) -> str:

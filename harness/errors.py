@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+
 Path = tuple[str | int, ...]
 
 
@@ -60,7 +62,45 @@ def path_text(path: Path) -> str:
     return text
 
 
+class _Flow(reprlib.Repr):
+    """Writes values on one line, with YAML's words, and leaves out the end of long ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxdict = 10
+        self.maxstring = self.maxlong = self.maxother = 100
+
+    def repr_NoneType(self, value: None, level: int) -> str:  # noqa: ARG002, N802
+        return "null"
+
+    def repr_int(self, value: int, level: int) -> str:
+        # Python refuses to write longer integers in decimal.
+        wide = value.bit_length() > 10_000
+        return (
+            f"an integer of {value.bit_length()} bits" if wide else super().repr_int(value, level)
+        )
+
+    def repr_bool(self, value: bool, level: int) -> str:  # noqa: ARG002
+        return str(value).lower()
+
+
+_FLOW = _Flow()
+
+
 def shorten(value: object, limit: int = 60) -> str:
-    """Return ``repr(value)``, cut to a readable length."""
-    text = repr(value)
+    """Return a value as a case file writes it, cut to a readable length."""
+    text = _FLOW.repr(value)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def described(value: object) -> str:
+    """Return a value as a case file writes it, with the word for what it is."""
+    kinds: dict[type, str] = {list: "the list ", dict: "the mapping ", str: "the string "}
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    word = "the number " if number else kinds.get(type(value), "")
+    return f"{word}{shorten(value)}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 element``, ``2 elements``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dtypes import ElementType
+from .errors import shorten
 
 Array = NDArray[Any]
 
@@ -25,8 +26,8 @@ MAX_DIGITS = 1100
 #: Larger exponents are zero or infinite in every element type.
 MAX_EXPONENT = 5000
 
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?")
-_HEX = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?\d+)")
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?", re.ASCII)
+_HEX = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?\d+)", re.ASCII)
 _SPECIAL = re.compile(r"([+-]?)\.?(inf|nan)", re.IGNORECASE)
 _COMPLEX = re.compile(r"(?P<re>.*[^eEpP+-])(?P<im>[+-].*)[ij]|(?P<only>.*)[ij]")
 _SMALL_BITS = 16
@@ -44,6 +45,9 @@ class Real(float):
         self = super().__new__(cls, special[1] + special[2] if special else text)
         self.text = text
         return self
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 class BadLiteral(ValueError):
@@ -69,10 +73,10 @@ def to_array(leaves: list[Any], element: ElementType) -> Array:
         return _integers(leaves, element)
     if element.is_complex:
         part = np.dtype(f"float{element.dtype.itemsize * 4}")
-        pairs = [_complex_texts(leaf) for leaf in leaves]
+        pairs = [_complex_parts(leaf) for leaf in leaves]
         result = np.empty(len(leaves), element.dtype)
-        result.real = _round([_exact(re) for re, _ in pairs], part)
-        result.imag = _round([_exact(im) for _, im in pairs], part)
+        result.real = _round([re for re, _ in pairs], leaves, part)
+        result.imag = _round([im for _, im in pairs], leaves, part)
         return result
     return _floats(leaves, element)
 
@@ -84,7 +88,7 @@ def from_bits(leaves: list[Any], element: ElementType) -> Array:
     size = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[element.dtype.itemsize]
     for leaf in leaves:
         if isinstance(leaf, bool) or not isinstance(leaf, int) or not 0 <= leaf < 2**element.bits:
-            raise BadLiteral(_show(leaf), f"an integer in [0, 2**{element.bits})")
+            raise BadLiteral(shorten(leaf), f"an integer in [0, 2**{element.bits})")
     bits = np.array(leaves, size)
     if element.is_integer and element.bits < 8:
         # A small signed integer is kept sign-extended in its byte.
@@ -92,12 +96,6 @@ def from_bits(leaves: list[Any], element: ElementType) -> Array:
         values = (bits ^ sign).astype(np.int8) - np.int8(sign) if element.name[0] == "i" else bits
         return values.astype(element.dtype)
     return bits.view(element.dtype)
-
-
-def _show(leaf: Any) -> str:
-    """Return a literal as an error message shows it."""
-    text = leaf.text if isinstance(leaf, Real) else repr(leaf)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _objects(values: list[str]) -> Array:
@@ -108,14 +106,14 @@ def _objects(values: list[str]) -> Array:
 
 def _string(leaf: Any) -> str:
     if not isinstance(leaf, str):
-        raise BadLiteral(_show(leaf), "a string (quote it)")
+        raise BadLiteral(shorten(leaf), "a string (quote it)")
     return leaf
 
 
 def _boolean(leaf: Any) -> bool:
     if isinstance(leaf, bool) or (isinstance(leaf, int) and leaf in (0, 1)):
         return bool(leaf)
-    raise BadLiteral(_show(leaf), "true or false")
+    raise BadLiteral(shorten(leaf), "true or false")
 
 
 def _integers(leaves: list[Any], element: ElementType) -> Array:
@@ -124,52 +122,63 @@ def _integers(leaves: list[Any], element: ElementType) -> Array:
     high = 2 ** (element.bits - 1) - 1 if signed else 2**element.bits - 1
     for leaf in leaves:
         if isinstance(leaf, bool) or not isinstance(leaf, int) or not low <= leaf <= high:
-            raise BadLiteral(_show(leaf), f"an integer in [{low}, {high}] for {element.name}")
+            raise BadLiteral(shorten(leaf), f"an integer in [{low}, {high}] for {element.name}")
     wide = np.array(leaves, np.int64 if signed else np.uint64)
     return wide.astype(element.dtype)
 
 
-def _complex_texts(leaf: Any) -> tuple[Any, Any]:
-    """Split a complex literal into its real and its imaginary part."""
-    if isinstance(leaf, int | float) and not isinstance(leaf, bool):
-        return leaf, 0
-    compact = leaf.replace(" ", "") if isinstance(leaf, str) else ""
-    found = _COMPLEX.fullmatch(compact)
+def _complex_parts(leaf: Any) -> tuple[float | Fraction, float | Fraction]:
+    """Return the exact real and imaginary part of a complex literal."""
+    wanted = 'a complex number such as "1.5-2j"'
+    if isinstance(leaf, bool) or not isinstance(leaf, int | float | str):
+        raise BadLiteral(shorten(leaf), wanted)
+    if not isinstance(leaf, str):
+        return _exact(leaf), 0.0
+    found = _COMPLEX.fullmatch(leaf.replace(" ", ""))
     if found is None:
-        raise BadLiteral(_show(leaf), 'a complex number such as "1.5-2j"')
-    if found["only"] is not None:
-        return 0, found["only"]
-    return found["re"], found["im"]
+        raise BadLiteral(shorten(leaf), wanted)
+    real, imaginary = (0.0, found["only"]) if found["re"] is None else (found["re"], found["im"])
+    try:
+        return (_exact(real) if isinstance(real, str) else real), _exact(imaginary)
+    except BadLiteral as error:
+        wanted = wanted if error.wanted == "a number" else error.wanted
+        raise BadLiteral(shorten(leaf), wanted) from None
 
 
 def _floats(leaves: list[Any], element: ElementType) -> Array:
-    doubles = [_exact(leaf) for leaf in leaves]
+    values = [_exact(leaf) for leaf in leaves]
     if element.dtype.itemsize * 8 > _SMALL_BITS:
-        return _round(doubles, element.dtype)
-    return np.array([_nearest_small(v, element) for v in doubles], element.dtype)
+        return _round(values, leaves, element.dtype)
+    numbers = []
+    for value, leaf in zip(values, leaves, strict=True):
+        try:
+            numbers.append(_nearest_small(value, element))
+        except BadLiteral as error:
+            raise BadLiteral(shorten(leaf), error.wanted) from None
+    return np.array(numbers, element.dtype)
 
 
 def _exact(leaf: Any) -> float | Fraction:
     """Return the exact value of a literal: a double where that is exact, else a fraction."""
     if isinstance(leaf, bool) or not isinstance(leaf, int | float | str):
-        raise BadLiteral(_show(leaf), "a number")
+        raise BadLiteral(shorten(leaf), "a number")
     if isinstance(leaf, int):
         return leaf if abs(leaf) > 2**53 else float(leaf)
     text = leaf.text if isinstance(leaf, Real) else str(leaf)
     if len(text) > MAX_DIGITS:
-        raise BadLiteral(_show(leaf), f"a number of at most {MAX_DIGITS} characters")
+        raise BadLiteral(shorten(leaf), f"a number of at most {MAX_DIGITS} characters")
     special = _SPECIAL.fullmatch(text)
     if special:
         return copysign(inf if special[2].lower() == "inf" else nan, -1 if special[1] == "-" else 1)
     found = _DECIMAL.fullmatch(text)
     if found:
         if abs(int(found[3] or 0)) > MAX_EXPONENT:
-            raise BadLiteral(_show(leaf), f"an exponent of at most {MAX_EXPONENT}")
+            raise BadLiteral(shorten(leaf), f"an exponent of at most {MAX_EXPONENT}")
         value = float(text)
         exact = Fraction(text)
     else:
         exact = _hexadecimal(text, leaf)
-        value = float(exact) if abs(exact) < 2**1024 else inf
+        value = _nearest_double(exact)
     if isfinite(value) and Fraction(value) == exact:
         return -0.0 if value == 0 and text.lstrip().startswith("-") else value
     return exact
@@ -178,25 +187,24 @@ def _exact(leaf: Any) -> float | Fraction:
 def _hexadecimal(text: str, leaf: Any) -> Fraction:
     found = _HEX.fullmatch(text)
     if not found or not found[2] + found[3]:
-        raise BadLiteral(_show(leaf), "a number")
+        raise BadLiteral(shorten(leaf), "a number")
     if abs(int(found[4])) > MAX_EXPONENT:
-        raise BadLiteral(_show(leaf), f"an exponent of at most {MAX_EXPONENT}")
+        raise BadLiteral(shorten(leaf), f"an exponent of at most {MAX_EXPONENT}")
     digits = int(found[2] + found[3], 16)
     exponent = int(found[4]) - 4 * len(found[3])
     magnitude = Fraction(digits) * Fraction(2) ** exponent
     return -magnitude if found[1] == "-" else magnitude
 
 
-def _round(values: list[float | Fraction], dtype: np.dtype[Any]) -> Array:
-    """Round exact values once to float32 or float64."""
-    odd = [v if isinstance(v, float) else _round_to_odd(v) for v in values]
-    if dtype == np.float64:
-        odd = [v if isinstance(v, float) else _nearest_double(v) for v in values]
+def _round(values: list[float | Fraction], leaves: list[Any], dtype: np.dtype[Any]) -> Array:
+    """Round exact values, those of ``leaves``, once to float32 or float64."""
+    once = _nearest_double if dtype == np.float64 else _round_to_odd
+    doubles = [v if isinstance(v, float) else once(v) for v in values]
     with np.errstate(over="ignore"):
-        result = np.array(odd, np.float64).astype(dtype)
-    for value, rounded in zip(values, result.tolist(), strict=True):
+        result = np.array(doubles, np.float64).astype(dtype)
+    for value, leaf, rounded in zip(values, leaves, result.tolist(), strict=True):
         if isinf(rounded) and not (isinstance(value, float) and isinf(value)):
-            seen = f"{_approximate(Fraction(value))}, which rounds to infinity"
+            seen = f"{shorten(leaf)}, which rounds to infinity"
             raise BadLiteral(seen, f"a finite {dtype} number, or .inf")
     return result
 
@@ -242,12 +250,15 @@ def _small_values(element: ElementType) -> tuple[list[Fraction], list[Any], dict
 
 
 def _nearest_small(value: float | Fraction, element: ElementType) -> Any:
-    """Round one exact value to a type of 16 bits or fewer, ties to the even bit pattern."""
+    """Round one exact value to a type of 16 bits or fewer, ties to the even bit pattern.
+
+    Raises ``BadLiteral`` that says what is wanted; the caller knows what was seen.
+    """
     keys, numbers, special = _small_values(element)
     if isinstance(value, float) and not isfinite(value):
         name = "nan" if isnan(value) else "inf" if value > 0 else "-inf"
         if name not in special:
-            raise BadLiteral(name, f"a number that {element.name} has; it has no {name}")
+            raise BadLiteral("", f"a number that {element.name} has; it has no {name}")
         return special[name]
     exact = Fraction(value)
     if exact == 0 and isinstance(value, float) and copysign(1, value) < 0 and "-0" in special:
@@ -263,20 +274,18 @@ def _nearest_small(value: float | Fraction, element: ElementType) -> Any:
         chosen = i if int(bits) % 2 == 0 else i - 1
     else:
         chosen = i - 1 if below < above else i
-    return special["-0"] if keys[chosen] == 0 and exact < 0 else numbers[chosen]
+    if keys[chosen] == 0 and exact < 0:
+        return special.get("-0", numbers[chosen])
+    return numbers[chosen]
 
 
 def _at_the_edge(exact: Fraction, i: int, element: ElementType) -> Any:
     """Round a value past the smallest (``i`` is 0) or largest number of a small type."""
     keys, numbers, _ = _small_values(element)
     if element.name == "float8e8m0" and exact <= 0:
-        raise BadLiteral(str(float(exact)), "a number above 0 for float8e8m0")
+        raise BadLiteral("", "a number above 0 for float8e8m0")
     edge, inner = (keys[0], keys[1]) if i == 0 else (keys[-1], keys[-2])
     if abs(exact - edge) >= abs(edge - inner) / 2:
         wanted = f"a number in [{float(keys[0])}, {float(keys[-1])}] for {element.name}"
-        raise BadLiteral(_approximate(exact), wanted)
+        raise BadLiteral("", wanted)
     return numbers[0 if i == 0 else -1]
-
-
-def _approximate(exact: Fraction) -> str:
-    return str(_nearest_double(exact))

@@ -24,15 +24,24 @@ from onnx import (
     helper,
 )
 
-from .dtypes import ELEMENT_TYPES, element_type
-from .errors import CaseError, shorten
-from .literals import BadLiteral, Real
+from .dtypes import element_type
+from .errors import CaseError, described, shorten
+from .literals import BadLiteral, Real, to_array
 
 AttrType = onnx.defs.OpSchema.AttrType
 #: Body initializers that are no graph inputs came with IR version 4.
 MIN_IR_VERSION = 4
 
-_SIGNATURE = re.compile(r"\s*([\w.\-]+)\s*\(([^()]*)\)\s*->\s*\(([^()]*)\)\s*")
+#: Deeper brackets are refused: protobuf reads 100 messages deep, and the parser is recursive.
+MAX_TEXT_DEPTH = 32
+
+_SIGNATURE = re.compile(r"\s*((?:[\w\-]+\.)*[\w\-]+)\s*\(([^()]*)\)\s*->\s*\(([^()]*)\)\s*")
+#: What the text syntax has between types: strings and comments.
+_NO_TYPES = r'"(?:\\.|[^"\\])*"|#[^\n]*'
+_PARSE_ERROR = re.compile(
+    r"\[ParseError at position \(line: (\d+) column: (\d+)\)\]\s*Error context: (.*?)\s*([^\n]*)",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,41 +101,56 @@ def make_attributes(
         if formal is None:
             wanted = f"an attribute of {schema.name}-{schema.since_version}"
             hint = f"it has {', '.join(sorted(schema.attributes)) or 'none'}"
-            raise CaseError(("attributes", name), name, wanted, hint=hint)
+            raise CaseError(("attributes", name), repr(name), wanted, hint=hint)
         try:
-            value = _attribute_value(raw, formal.type, name, types)
-        except (BadLiteral, TypeError, ValueError) as error:
-            wanted = error.wanted if isinstance(error, BadLiteral) else str(error)
-            raise CaseError(("attributes", name), shorten(raw), wanted) from None
+            value = _attribute_value(raw, formal.type, types)
+        except CaseError as error:
+            raise error.at("attributes", name) from None
         kind_name = str(formal.type).rpartition(".")[2]
         kind = AttributeProto.AttributeType.Value(kind_name)
         protos.append(helper.make_attribute(name, value, attr_type=kind))
     return protos
 
 
-def _attribute_value(raw: Any, kind: Any, name: str, types: Mapping[str, str]) -> Any:
+def _attribute_value(raw: Any, kind: Any, types: Mapping[str, str]) -> Any:
     if kind in _LISTS:
         if not isinstance(raw, list):
-            raise ValueError(f"a list for an attribute of type {kind.name}")
-        return [_attribute_value(item, _LISTS[kind], name, types) for item in raw]
+            raise CaseError((), described(raw), f"a list, for an attribute of type {kind.name}")
+        return [_list_item(raw, i, _LISTS[kind], types) for i in range(len(raw))]
     if kind == AttrType.INT:
-        named = types.get(raw, raw) if isinstance(raw, str) else None
-        if named in ELEMENT_TYPES:
-            return element_type(str(named)).number
-        if isinstance(raw, int) and -(2**63) <= int(raw) < 2**63:
-            return int(raw)
-        raise ValueError("an integer of 64 bits, or the name of an element type")
+        return _attribute_int(raw, types)
     if kind == AttrType.FLOAT:
-        if isinstance(raw, bool) or not isinstance(raw, int | float):
-            raise ValueError("a number")
-        return float(raw)
+        try:
+            return float(to_array([raw], element_type("float32"))[0])
+        except BadLiteral as error:
+            raise CaseError((), error.seen, error.wanted) from None
     if kind == AttrType.STRING:
         if not isinstance(raw, str):
-            raise ValueError("a string (quote it)")
+            raise CaseError((), described(raw), "a string (quote it)")
         return raw
     if kind == AttrType.GRAPH:
         return parse_graph(raw, types)
-    raise ValueError(f"no attribute of type {kind.name}: write the case with model: instead")
+    wanted = "an attribute of numbers, strings or graphs"
+    hint = "write the case with model: instead"
+    raise CaseError((), f"an attribute of type {kind.name}", wanted, hint=hint)
+
+
+def _list_item(raw: list[Any], i: int, kind: Any, types: Mapping[str, str]) -> Any:
+    try:
+        return _attribute_value(raw[i], kind, types)
+    except CaseError as error:
+        raise error.at(i) from None
+
+
+def _attribute_int(raw: Any, types: Mapping[str, str]) -> int:
+    if isinstance(raw, int) and not isinstance(raw, bool) and -(2**63) <= raw < 2**63:
+        return raw
+    if isinstance(raw, str):
+        try:
+            return element_type(types.get(raw, raw)).number
+        except KeyError:
+            pass
+    raise CaseError((), described(raw), "an integer of 64 bits, or the name of an element type")
 
 
 _LISTS = {
@@ -138,45 +162,95 @@ _LISTS = {
 
 
 def parse_graph(raw: Any, types: Mapping[str, str]) -> GraphProto:
-    """Read a body in ONNX's text syntax."""
+    """Read a body in ONNX's text syntax; raises ``CaseError``."""
     if not isinstance(raw, str):
-        raise ValueError("a graph in ONNX's text syntax")
-    try:
-        return onnx.parser.parse_graph(substitute(raw, types))
-    except (onnx.parser.ParseError, ValueError) as error:
-        raise ValueError(f"a graph in ONNX's text syntax; {_parse_message(error)}") from None
+        raise CaseError((), described(raw), "a graph in ONNX's text syntax")
+    model = _parse(_model_text(raw, types, onnx.defs.onnx_opset_version()), "a graph")
+    if model.functions:
+        raise CaseError((), "a function behind the graph", "a graph in ONNX's text syntax")
+    return model.graph
 
 
 def parse_model(text: str, types: Mapping[str, str], opset: int | None) -> ModelProto:
     """Read a whole model in ONNX's text syntax; ``opset`` serves where it names none."""
-    text = substitute(text, types).strip()
-    if not text.startswith("<"):
-        if opset is None:
-            raise CaseError(("model",), "no opset", "an opset for the case, or one in the model")
-        text = f'<ir_version: {ir_version(opset)}, opset_import: ["" : {opset}]>\n{text}'
+    if text.lstrip().startswith("<"):
+        text = "\n" + substitute(text, types)
+    elif opset is None:
+        raise CaseError(("model",), "no opset", "an opset for the case, or one in the model")
+    else:
+        text = _model_text(text, types, opset)
+    try:
+        return _parse(text, "a model")
+    except CaseError as error:
+        raise error.at("model") from None
+
+
+def _model_text(text: str, types: Mapping[str, str], opset: int) -> str:
+    """Put the line before a graph that makes a model of it."""
+    header = f'<ir_version: {ir_version(opset)}, opset_import: ["" : {opset}]>'
+    return f"{header}\n{substitute(text, types)}"
+
+
+def _parse(text: str, what: str) -> ModelProto:
+    """Parse a model whose first line is not the author's."""
+    wanted = f"{what} in ONNX's text syntax"
+    if not text.partition("\n")[2].strip():
+        raise CaseError((), "an empty text", wanted)
+    if _depth(text) > MAX_TEXT_DEPTH:
+        raise CaseError((), f"brackets nested more than {MAX_TEXT_DEPTH} deep", wanted)
     try:
         return onnx.parser.parse_model(text)
-    except (onnx.parser.ParseError, ValueError) as error:
-        seen = _parse_message(error)
-        raise CaseError(("model",), seen, "a model in ONNX's text syntax") from None
+    except onnx.parser.ParseError as error:
+        raise CaseError((), _parse_message(error), wanted) from None
+    except ValueError as error:
+        raise CaseError((), " ".join(str(error).split())[:300], wanted) from None
 
 
-def _parse_message(error: Exception) -> str:
-    """Make one line of the parser's message."""
-    raw = error.args[0] if error.args else error
+def _depth(text: str) -> int:
+    """Return how deep the brackets of a text nest."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[(\[{<>}\])]", re.sub(f"{_NO_TYPES}|[=-]>", "", text)):
+        depth = depth + 1 if bracket in "([{<" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _parse_message(error: onnx.parser.ParseError) -> str:
+    """Make one line of the parser's message, with the line counted in the author's text."""
+    raw = error.args[0] if error.args else ""
     text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
-    return " ".join(text.replace("b'", "").split())[:300]
+    found = _PARSE_ERROR.fullmatch(text.strip())
+    if found is None:
+        return " ".join(text.split())[:300]
+    context = " ".join(found[3].split())
+    problem = found[4].strip().rstrip(".")
+    place = f"at line {int(found[1]) - 1}, column {found[2]} of the text"
+    return f"{shorten(context)} {place}: {problem[:1].lower()}{problem[1:]}"
 
 
 def substitute(text: str, types: Mapping[str, str]) -> str:
-    """Replace type parameters where ONNX's text syntax has a type."""
-    dims = r"\s*(\[[^\]]*\])?\s*"
-    for parameter, name in types.items():
-        # Before a name, a tensor literal, or as the last word inside seq() and optional().
-        word = rf"\b{re.escape(parameter)}\b"
-        pattern = rf"{word}(?={dims}[\w\"{{])|(?<=\()\s*{word}(?={dims}\)+\s*[\w\"])"
-        text = re.sub(pattern, element_type(name).text, text)
-    return text
+    """Replace type parameters where ONNX's text syntax has a type.
+
+    A type stands before a name or a tensor literal, or inside ``seq(...)`` and its like.
+    """
+    if not types:
+        return text
+    parameter = rf"\b(?:{'|'.join(map(re.escape, types))})\b"
+    dims = r"\s*(?:\[[^\]]*\])?\s*"
+    outer = r"\b(?:(?:seq|optional|sparse_tensor)\s*\(|map\s*\(\s*\w+\s*,)\s*"
+    pattern = (
+        rf"(?P<other>{_NO_TYPES})"
+        rf"|(?P<before>{outer})(?P<inner>{parameter})(?={dims}\))"
+        rf"|(?P<plain>{parameter})(?={dims}[\w\"{{])"
+    )
+
+    def replaced(found: re.Match[str]) -> str:
+        if found["other"] is not None:
+            return found[0]
+        word = found["inner"] or found["plain"]
+        return (found["before"] or "") + element_type(types[word]).text
+
+    return re.sub(pattern, replaced, text)
 
 
 def ir_version(opset: int) -> int:
@@ -216,7 +290,7 @@ def make_model(
         ir_version=ir_version(opset) if not signature.domain else helper.VERSION_TABLE[-1][1],
         opset_imports=[helper.make_opsetid(signature.domain, opset)],
     )
-    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    inferred = _inferred(model)
     guessed = _types_by_schema(signature, schema, inputs)
     for output, found in zip(model.graph.output, inferred.graph.output, strict=True):
         known = [found.type, guessed.get(output.name), fallback.get(output.name)]
@@ -225,6 +299,17 @@ def make_model(
             output.type.CopyFrom(types[0])
             _complete(output.type, [fallback.get(output.name), *types])
     return model
+
+
+def _inferred(model: ModelProto) -> ModelProto:
+    """Return the model with inferred types; as it is where inference refuses it.
+
+    A case may be about just that: a node with too few inputs, say.
+    """
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except onnx.shape_inference.InferenceError:
+        return model
 
 
 def _complete(proto: TypeProto, others: Sequence[TypeProto | None]) -> None:

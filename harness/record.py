@@ -141,4 +141,3 @@ class Run(msgspec.Struct, frozen=True):
 def utf8(text: str) -> str:
     """Return a text that UTF-8 can hold: what it cannot, lone surrogates, as escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-

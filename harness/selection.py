@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 
 from .case import Case
 
-_TOKEN = re.compile(r"\s*(?:(\(|\))|(not|and|or)\b|([^\s()]+))")
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+#: Deeper expressions are refused.
+MAX_DEPTH = 100
 
 
 class BadExpression(ValueError):
@@ -45,8 +47,8 @@ def _full_name(case: Case) -> str:
 
 def parse_keyword(text: str) -> Callable[[str], bool]:
     """Read an expression of words, and, or, not and parentheses; words match without case."""
-    tokens = _tokens(text)
-    position = 0
+    tokens: list[str] = _TOKEN.findall(text)
+    position = depth = 0
 
     def peek() -> str:
         return tokens[position] if position < len(tokens) else ""
@@ -71,15 +73,20 @@ def parse_keyword(text: str) -> Callable[[str], bool]:
         return lambda subject: all(term(subject) for term in terms)
 
     def single() -> Callable[[str], bool]:
+        nonlocal depth
         token = peek()
         if token in ("", "and", "or", ")"):
-            raise BadExpression(f"in {text!r}: seen {token or 'the end'!r}, wanted a word")
+            seen = repr(token) if token else "the end"
+            raise BadExpression(f"in {text!r}: seen {seen}, wanted a word, not, or a parenthesis")
         take()
-        if token == "not":
-            term = single()
-            return lambda subject: not term(subject)
-        if token == "(":
-            inner = any_of()
+        if token in ("not", "("):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise BadExpression(f"not and parentheses nest more than {MAX_DEPTH} deep")
+            inner = single() if token == "not" else any_of()
+            depth -= 1
+            if token == "not":
+                return lambda subject: not inner(subject)
             if peek() != ")":
                 raise BadExpression(f"in {text!r}: a parenthesis is not closed")
             take()
@@ -91,15 +98,3 @@ def parse_keyword(text: str) -> Callable[[str], bool]:
     if position < len(tokens):
         raise BadExpression(f"in {text!r}: seen {peek()!r}, wanted and, or, or the end")
     return result
-
-
-def _tokens(text: str) -> list[str]:
-    tokens = []
-    rest = text.strip()
-    while rest:
-        found = _TOKEN.match(rest)
-        if found is None:
-            raise BadExpression(f"in {text!r}: {rest!r} cannot be read")
-        tokens.append(found[1] or found[2] or found[3])
-        rest = rest[found.end() :].strip()
-    return tokens

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from pathlib import Path
 
 from .casefile import Loaded, load
+from .errors import Path as PathInside
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -23,29 +25,34 @@ def load_all(sources: list[str]) -> Loaded:
     With no source, the bundled cases. Raises ``NoSuchSource``.
     """
     everything = Loaded()
-    seen: set[str] = set()
-    files: dict[str, Loaded] = {}
-    reported: set[str] = set()
+    seen: set[tuple[Path, str]] = set()
+    files: dict[tuple[Path, str], Loaded] = {}
+    reported: set[tuple[Path, int | None, PathInside, str]] = set()
     for source in sources or ["cases"]:
         path_text, _, wanted = source.partition("::")
-        bundled = not sources
-        for path, name in _files(path_text, bundled=bundled):
-            if name not in files:
-                files[name] = load(path, name)
-            chosen = _select(files[name], wanted)
-            if wanted and not chosen.cases and not chosen.errors:
-                raise NoSuchSource(_no_case(source, files[name]))
-            everything.cases += [c for c in chosen.cases if c.id not in seen]
-            seen.update(c.id for c in chosen.cases)
-            everything.errors += [e for e in chosen.errors if str(e) not in reported]
-            reported.update(str(e) for e in chosen.errors)
+        found = _files(path_text, bundled=not sources)
+        for path, name in found:
+            if (path, name) not in files:
+                files[path, name] = load(path, name)
+        chosen = [(path, _select(files[path, name], wanted)) for path, name in found]
+        if wanted and not any(c.cases or c.errors for _, c in chosen):
+            raise NoSuchSource(_no_case(source, [files[place] for place in found]))
+        for path, part in chosen:
+            place = path.resolve()
+            everything.cases += [c for c in part.cases if (place, c.title) not in seen]
+            seen.update((place, c.title) for c in part.cases)
+            for error in part.errors:
+                mistake = (place, error.line, error.path, error.seen)
+                if mistake not in reported:
+                    everything.errors.append(error)
+                    reported.add(mistake)
     return everything
 
 
 def locate(name: str) -> Path:
     """Return the file that ids call ``name``: below this folder, else among the bundled cases."""
     path = Path(name)
-    if path.exists():
+    if os.path.exists(path):  # noqa: PTH110 - Path.exists raises for a name that is too long
         return path
     parts = path.parts
     if parts and parts[0] == "cases":
@@ -56,13 +63,13 @@ def locate(name: str) -> Path:
 def _files(text: str, *, bundled: bool) -> list[tuple[Path, str]]:
     """Return the case files of a source and what ids call them."""
     path = BUNDLED if bundled else locate(text)
-    name = text.rstrip("/") or "."
+    name = text.rstrip("/") or text or "."
+    if not os.path.exists(path):  # noqa: PTH110
+        raise NoSuchSource(f"{text} is neither a case file nor a folder, and no bundled case")
     if path.is_file():
         if path.suffix not in SUFFIXES:
             raise NoSuchSource(f"{text} is no case file; those end in {' or '.join(SUFFIXES)}")
         return [(path, Path(name).as_posix())]
-    if not path.is_dir():
-        raise NoSuchSource(f"{text} is neither a case file nor a folder, and no bundled case")
     found = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
     if not found:
         raise NoSuchSource(f"{text} holds no case file; those end in {' or '.join(SUFFIXES)}")
@@ -75,14 +82,20 @@ def _select(loaded: Loaded, wanted: str) -> Loaded:
         return loaded
     return Loaded(
         [c for c in loaded.cases if wanted in (c.name, c.title)],
-        [e for e in loaded.errors if not e.case or wanted in (e.case, e.case.partition("[")[0])],
+        [e for e in loaded.errors if not e.case or _names(e.case, wanted)],
     )
 
 
-def _no_case(source: str, loaded: Loaded) -> str:
+def _names(title: str, wanted: str) -> bool:
+    """Whether a title, whose variant may be unknown, and an id may mean the same case."""
+    whole = "[" in title and "[" in wanted
+    return title == wanted if whole else title.partition("[")[0] == wanted.partition("[")[0]
+
+
+def _no_case(source: str, files: list[Loaded]) -> str:
     path, _, wanted = source.partition("::")
-    titles = [c.title for c in loaded.cases]
-    known = sorted({*titles, *(c.name for c in loaded.cases)})
-    near = get_close_matches(wanted, known, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(f'{path}::{n}' for n in near)}?" if near else ""
+    known = {t: c for loaded in files for c in loaded.cases for t in (c.name, c.title)}
+    near = get_close_matches(wanted, sorted(known), n=3, cutoff=0.5)
+    ids = [f"{known[title].file}::{title}" for title in near]
+    hint = f"; did you mean {' or '.join(ids)}?" if ids else ""
     return f"{path} has no case {wanted!r}{hint}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,16 @@ from onnx import TypeProto, helper
 
 from .case import Expected, Value
 from .caseformat import ValueSpec
-from .dtypes import ElementType, element_type, parse_type, type_text
-from .errors import CaseError, shorten
+from .dtypes import ElementType, element_type, element_type_of_number, parse_type, type_text
+from .errors import CaseError, count, shorten
 from .literals import BadLiteral, from_bits, to_array
 
 #: The largest tensor a case file may ask for, in elements.
 MAX_ELEMENTS = 2**27
+#: The most axes an array of NumPy can have.
+MAX_RANK = 64
+#: How deep a type may nest.
+MAX_TYPE_DEPTH = 16
 _FORMS = ("data", "bits", "fill", "npy")
 
 
@@ -43,6 +48,8 @@ class ValueReader:
         given += [f for f in _FORMS if self._has(spec, f)]
         if len(given) > 1:
             raise CaseError((), " and ".join(given), "one of them")
+        if spec.shape is not None and given and given[0] in ("sequence", "map", "optional"):
+            raise CaseError(("shape",), f"a shape beside {given[0]}", "a shape for a tensor only")
         if spec.sequence is not None:
             return self._sequence(spec, output)
         if spec.optional is not msgspec.UNSET:
@@ -61,6 +68,8 @@ class ValueReader:
         if text is None:
             raise CaseError((), "no dtype", "dtype, such as float32")
         replaced = replace_words(text, self.types)
+        if replaced.count("(") > MAX_TYPE_DEPTH:
+            raise CaseError(("dtype",), shorten(text), f"a type of at most {MAX_TYPE_DEPTH} levels")
         try:
             return parse_type(replaced)
         except KeyError as error:
@@ -107,20 +116,28 @@ class ValueReader:
             item = self.read(spec.optional, output=output)
         except CaseError as error:
             raise error.at("optional") from None
-        proto = helper.make_optional_type_proto(without_shape(item.type))
-        return Expected("optional", proto, items=(item,))
+        inner = without_shape(item.type)
+        if spec.dtype is not None and type_text(self.type(spec.dtype)) != type_text(inner):
+            raise CaseError(("dtype",), shorten(spec.dtype), f"{type_text(inner)}, as its value")
+        return Expected("optional", helper.make_optional_type_proto(inner), items=(item,))
 
     def _map(self, spec: ValueSpec, output: bool) -> Expected:
         proto = self.type(spec.dtype)
         if proto.WhichOneof("value") != "map_type":
-            raise CaseError(("dtype",), shorten(spec.dtype), "such as map(int64, float32)")
+            raise CaseError(
+                ("dtype",), shorten(spec.dtype), "a map type such as map(int64, float32)"
+            )
         assert spec.map is not None
+        key_type = element_type_of_number(proto.map_type.key_type)
+        if key_type is None or not (key_type.is_integer or key_type.name == "string"):
+            raise CaseError(("dtype",), shorten(spec.dtype), "integers or strings as keys")
         value_type = type_text(proto.map_type.value_type)
-        wanted = str if type_text(proto).startswith("map(string") else int
         items = []
         for key, raw in spec.map.items():
-            if not isinstance(key, wanted) or isinstance(key, bool):
-                raise CaseError(("map",), f"the key {key!r}", f"a key of type {wanted.__name__}")
+            try:
+                to_array([key], key_type)
+            except BadLiteral as error:
+                raise CaseError(("map",), f"the key {error.seen}", error.wanted) from None
             scalar = ValueSpec(dtype=value_type, shape=[], data=raw)
             try:
                 items.append(self._tensor(scalar, output))
@@ -159,19 +176,44 @@ class ValueReader:
     def _npy(self, name: str, element: ElementType, shape: tuple[int, ...] | None) -> NDArray[Any]:
         path = inside(self.folder, name, "npy")
         try:
-            array = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise CaseError(("npy",), f"{name}: {error}", "a file that numpy.save wrote") from None
-        if not isinstance(array, np.ndarray):
-            raise CaseError(("npy",), f"{name}, an archive", "a single array (.npy)")
-        if array.dtype != element.dtype:
-            same_size = array.dtype.itemsize == element.dtype.itemsize
-            if not (same_size and array.dtype.kind in "Vu" and element.dtype.kind == "V"):
-                raise CaseError(("npy",), f"{name} of dtype {array.dtype}", element.name)
-            array = array.view(element.dtype)
+            with path.open("rb") as file:
+                array = np.lib.format.read_array(file, allow_pickle=False)
+        except Exception as error:  # a damaged header raises almost anything
+            seen = f"{name}: {' '.join(str(error).split())[:200]}"
+            wanted = "a file that numpy.save wrote, without pickles"
+            hint = ""
+            if element.dtype.isbuiltin != 1:
+                hint = f"save {element.name} as array.view(np.uint{8 * element.dtype.itemsize})"
+            raise CaseError(("npy",), seen, wanted, hint=hint) from None
+        array = _as_element(array, element, name)
+        if array.size > MAX_ELEMENTS:
+            raise CaseError(("npy",), f"{name} of {array.size} elements", f"at most {MAX_ELEMENTS}")
         if shape is not None and array.shape != shape:
             raise CaseError(("shape",), str(list(shape)), f"{list(array.shape)}, the file's shape")
         return array
+
+
+def _as_element(array: NDArray[Any], element: ElementType, name: str) -> NDArray[Any]:
+    """Return the array of an npy file in the dtype of an element type.
+
+    NumPy writes its own dtypes only: strings come as Unicode, and the types of ml_dtypes as
+    opaque bytes or unsigned integers of the same size.
+    """
+    if array.dtype == element.dtype:
+        return array
+    if element.name == "string" and array.dtype.kind == "U":
+        return array.astype(object)
+    opaque = array.dtype.kind == "u" or (array.dtype.kind == "V" and array.dtype.names is None)
+    foreign = element.dtype.isbuiltin != 1 and array.dtype.itemsize == element.dtype.itemsize
+    if not (opaque and foreign):
+        raise CaseError(("npy",), f"{name} of dtype {array.dtype}", element.name)
+    values = np.ascontiguousarray(array).reshape(array.shape).view(element.dtype)
+    if element.bits < 8:
+        whole = np.array(values.astype(np.float64)).astype(element.dtype)
+        if whole.tobytes() != values.tobytes():
+            seen = f"{name} with bytes that are no {element.name}"
+            raise CaseError(("npy",), seen, f"{element.bits} bits in each byte")
+    return values
 
 
 def without_shape(proto: TypeProto) -> TypeProto:
@@ -186,11 +228,16 @@ def replace_words(text: str, words: dict[str, str]) -> str:
 
 def inside(folder: Path, name: str, key: str) -> Path:
     """Return the path of a file below a folder; raises ``CaseError`` for one outside it."""
-    path = (folder / name).resolve()
+    wanted = "a file below the case file's folder"
+    try:
+        path = (folder / name).resolve()
+        is_file = path.is_file()
+    except (OSError, ValueError) as error:
+        raise CaseError((key,), f"{shorten(name)}: {error.args[-1]}", wanted) from None
     if not path.is_relative_to(folder.resolve()):
-        raise CaseError((key,), shorten(name), "a path below the case file's folder")
-    if not path.is_file():
-        raise CaseError((key,), f"{name}, which is no file", "a file below the case file's folder")
+        raise CaseError((key,), f"{shorten(name)}, which is outside", wanted)
+    if not is_file:
+        raise CaseError((key,), f"{shorten(name)}, which is no file", wanted)
     return path
 
 
@@ -199,11 +246,17 @@ def _checked_shape(shape: list[int | None], output: bool) -> tuple[int | None, .
         if size is None and not output:
             raise CaseError(("shape", i), "null in an input", "a size")
         if size is not None and size < 0:
-            raise CaseError(("shape", i), str(size), "a size of 0 or more")
-    known = prod(size for size in shape if size is not None)
-    if known > MAX_ELEMENTS:
-        raise CaseError(("shape",), f"{known} elements", f"at most {MAX_ELEMENTS}")
+            raise CaseError(("shape", i), shorten(size), "a size of 0 or more")
+    _check_size([size for size in shape if size is not None], len(shape), "shape")
     return tuple(shape)
+
+
+def _check_size(sizes: Sequence[int], rank: int, key: str) -> None:
+    if rank > MAX_RANK:
+        raise CaseError((key,), f"{rank} axes", f"at most {MAX_RANK}")
+    largest = prod(size for size in sizes if size)
+    if largest > MAX_ELEMENTS:
+        raise CaseError((key,), count(largest, "element"), f"at most {MAX_ELEMENTS}")
 
 
 def _filled(fill: Any, element: ElementType, shape: tuple[int, ...] | None) -> NDArray[Any]:
@@ -222,26 +275,24 @@ def _literal(
     key = "data" if spec.data is not msgspec.UNSET else "bits"
     raw = getattr(spec, key)
     nested = nested_shape(raw, key)
+    _check_size(nested, len(nested), key)
     if shape is None:
         shape = nested
     elif nested != shape and (prod(nested) != prod(shape) or len(nested) > 1):
-        counts = f"{prod(nested)} elements" if len(nested) < 2 else f"data of shape {list(nested)}"
-        if not (prod(nested) == prod(shape) == 0):
-            raise CaseError(
-                ("shape",), f"{list(shape)} beside {counts}", "a shape that fits its data"
-            )
+        counts = count(prod(nested), "element")
+        given = counts if len(nested) < 2 else f"data of shape {list(nested)}"
+        raise CaseError(("shape",), f"{list(shape)} beside {given}", "a shape that fits its data")
     leaves = flat(raw)
     missing = [i for i, leaf in enumerate(leaves) if leaf is None]
     if missing and not output:
-        raise CaseError((key, missing[0]), "null in an input", "a value")
+        raise CaseError((key, *_index(missing[0], nested)), "null in an input", "a value")
     read = to_array if key == "data" else from_bits
     defined = [leaf for leaf in leaves if leaf is not None]
     try:
         values = read(defined, element)
     except BadLiteral as error:
-        raise CaseError(
-            (key, *_position(leaves, raw, read, element)), error.seen, error.wanted
-        ) from None
+        place = _index(_first_bad(leaves, read, element), nested)
+        raise CaseError((key, *place), error.seen, error.wanted) from None
     if not missing:
         return values.reshape(shape), None
     undefined = np.zeros(len(leaves), np.bool_)
@@ -253,15 +304,19 @@ def _literal(
     return array.reshape(shape), undefined.reshape(shape)
 
 
-def _position(leaves: list[Any], raw: Any, read: Any, element: ElementType) -> tuple[int, ...]:
-    """Return the place of the first leaf that cannot be read."""
+def _first_bad(leaves: list[Any], read: Any, element: ElementType) -> int:
+    """Return the position of the first leaf that cannot be read."""
     for i, leaf in enumerate(leaves):
         try:
             read([] if leaf is None else [leaf], element)
         except BadLiteral:
-            shape = nested_shape(raw, "data")
-            return tuple(int(k) for k in np.unravel_index(i, shape)) if shape else ()
-    return ()
+            return i
+    return 0
+
+
+def _index(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the indices that lead to a position in nested lists."""
+    return tuple(int(k) for k in np.unravel_index(position, shape)) if shape else ()
 
 
 def nested_shape(raw: Any, key: str) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ more than ``MAX_NODES`` nodes are errors.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import yaml
 
 from .errors import CaseError, shorten
 from .errors import Path as PathInside
-from .literals import Real
+from .literals import MAX_DIGITS, Real
 
 #: A file larger than this is refused; large tensors belong into ``npy`` files.
 MAX_BYTES = 64 * 2**20
@@ -25,7 +26,6 @@ MAX_NODES = 5_000_000
 #: How deep lists and mappings may nest.
 MAX_DEPTH = 100
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(
     r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
@@ -35,16 +35,53 @@ _WORDS: dict[str, Any] = {
     "true": True, "True": True, "TRUE": True,
     "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-_STANDARD_TAG = "tag:yaml.org,2002:"
-#: The tags that the C loader puts on its own.
-_IMPLICIT = frozenset(
-    _STANDARD_TAG + kind
-    for kind in ("str", "int", "float", "bool", "null", "seq", "map", "timestamp", "merge", "value")
-)
+#: The tag of every node whose author wrote none.
+_NO_TAG = ""
 
 
-def read(path: Path) -> Any:
-    """Return the document in a YAML file as plain values.
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Composes nodes and leaves what their scalars mean to this module."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:  # noqa: ARG002
+        """Return the tag of a node that has none."""
+        return _NO_TAG
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A YAML document: its plain values, and the nodes they were built from."""
+
+    value: Any
+    node: Any
+
+    def line_of(self, path: PathInside) -> int | None:
+        """Return the line (from 1) of the value at a path, or of the nearest place around it."""
+        node, line = self.node, None
+        for part in (*path, None):
+            if node is None:
+                break
+            line = line or node.start_mark.line + 1
+            inner = _inner(node, part)
+            if inner is None:
+                break
+            place, node = inner
+            line = place.start_mark.line + 1
+        return line
+
+
+def _inner(node: Any, part: str | int | None) -> tuple[Any, Any] | None:
+    """Return the node that one part of a path leads to, behind the node that shows its place."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part]
+    if isinstance(node, yaml.MappingNode) and part is not None:
+        for key, value in node.value:
+            if key.value == str(part):
+                return key, value
+    return None
+
+
+def open_document(path: Path) -> Document:
+    """Return the document in a YAML file.
 
     Raises ``CaseError`` with file and line for anything that cannot be read.
     """
@@ -52,19 +89,35 @@ def read(path: Path) -> Any:
         if path.stat().st_size > MAX_BYTES:
             raise CaseError((), f"{path.stat().st_size} bytes", f"at most {MAX_BYTES}",
                             hint="put large tensors into npy files", file=str(path))  # fmt: skip
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CaseError((), str(error), "a readable UTF-8 file", file=str(path)) from error
-    return read_text(text, str(path))
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise CaseError(
+            (), error.strerror or str(error), "a readable file", file=str(path)
+        ) from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        seen = f"the byte 0x{error.object[error.start]:02x}"
+        raise CaseError((), seen, "text in UTF-8", file=str(path), line=line) from error
+    return _document(text, str(path))
+
+
+def read(path: Path) -> Any:
+    """Return the document in a YAML file as plain values; raises as ``open_document``."""
+    return open_document(path).value
 
 
 def read_text(text: str, file: str) -> Any:
-    """Return the YAML document in a text as plain values."""
+    """Return the YAML document in a text as plain values; raises as ``open_document``."""
+    return _document(text, file).value
+
+
+def _document(text: str, file: str) -> Document:
     node = _compose(text, file)
     if node is None:
-        return None
+        return Document(None, None)
     try:
-        return _Builder().build(node, ())
+        _Sizes().check(node)
+        return Document(_built(node, ()), node)
     except CaseError as error:
         error.file = file
         raise
@@ -74,48 +127,101 @@ def _compose(text: str, file: str) -> Any:
     try:
         return yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        seen = error.problem or error.context or "a syntax error"
-        hint = "indent with spaces" if "\\t" in seen or "tab character" in seen else ""
-        line = None if mark is None else mark.line + 1
-        raise CaseError((), seen, "valid YAML", hint=hint, file=file, line=line) from error
+        raise _syntax_error(error, text, file) from error
+    except yaml.reader.ReaderError as error:
+        line = text.encode("utf-8", "replace").count(b"\n", 0, error.position) + 1
+        seen = f"the character {error.character!a}: {error.reason}"
+        if isinstance(error.character, int):
+            seen = f"the character U+{error.character:04X}: {error.reason}"
+        raise CaseError((), seen, "text", file=file, line=line) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise CaseError((), " ".join(str(error).split()), "valid YAML", file=file) from error
 
 
-class _Builder:
-    """Builds plain values from composed nodes, and counts them."""
+def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> CaseError:
+    """Say what the parser stumbled over, and where."""
+    mark = error.problem_mark or error.context_mark
+    line = None if mark is None else mark.line + 1
+    seen = (error.problem or error.context or "a syntax error").removeprefix("found ")
+    seen = seen.replace("did not find expected", "no")
+    if "another document" in seen:
+        return CaseError((), "a second document", "one document", file=file, line=line)
+    lines = text.splitlines()
+    shown = lines[line - 1] if line is not None and line <= len(lines) else ""
+    indent = shown[: len(shown) - len(shown.lstrip())]
+    if "\t" in indent:
+        return CaseError((), "a tab in the indentation", "spaces", file=file, line=line)
+    return CaseError((), seen, "valid YAML", file=file, line=line)
+
+
+class _Sizes:
+    """Measures nodes before anything is built: an alias costs as much as what it names."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.known: dict[int, tuple[int, int]] = {}
+        self.around: set[int] = set()
 
-    def build(self, node: Any, path: PathInside, depth: int = 0) -> Any:
-        self.count += 1
-        line = node.start_mark.line + 1
-        if self.count > MAX_NODES or depth > MAX_DEPTH:
-            what = "values" if self.count > MAX_NODES else "levels"
-            limit = MAX_NODES if self.count > MAX_NODES else MAX_DEPTH
-            raise CaseError(path, f"more than {limit} {what}, aliases counted", "fewer", line=line)
-        if node.tag not in _IMPLICIT:
-            raise CaseError(path, f"the tag {node.tag}", "a value without a tag", line=line)
+    def check(self, node: Any) -> tuple[int, int]:
+        """Return how many values a node unfolds to, and how deep they nest.
+
+        Raises ``CaseError`` for more than the limits, and for an alias inside what it names.
+        """
         if isinstance(node, yaml.ScalarNode):
-            return _scalar(node, path, line)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.build(v, (*path, i), depth + 1) for i, v in enumerate(node.value)]
-        return self.mapping(node, path, depth)
+            return 1, 0
+        if id(node) in self.known:
+            return self.known[id(node)]
+        line = node.start_mark.line + 1
+        if id(node) in self.around:
+            raise CaseError(
+                (), "an alias inside the value it names", "a value that ends", line=line
+            )
+        total, depth = 1, 1
+        if len(self.around) < MAX_DEPTH:
+            self.around.add(id(node))
+            for child in _children(node):
+                size, height = self.check(child)
+                total, depth = total + size, max(depth, height + 1)
+            self.around.remove(id(node))
+        else:
+            depth = MAX_DEPTH + 1
+        if depth > MAX_DEPTH or total > MAX_NODES:
+            deep = f"lists and mappings nested more than {MAX_DEPTH} deep"
+            many = f"more than {MAX_NODES} values, aliases counted"
+            seen = deep if depth > MAX_DEPTH else many
+            raise CaseError((), seen, "a smaller document", line=line)
+        self.known[id(node)] = total, depth
+        return total, depth
 
-    def mapping(self, node: Any, path: PathInside, depth: int) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
-        for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise CaseError(path, "a list or mapping as a key", "a plain key", line=line)
-            key = _scalar(key_node, path, line)
-            if key in result:
-                raise CaseError(path, f"the key {key!r} twice", "each key once", line=line)
-            shown = key if isinstance(key, str | int) else str(key)
-            result[key] = self.build(value_node, (*path, shown), depth + 1)
-        return result
+
+def _children(node: Any) -> list[Any]:
+    if isinstance(node, yaml.MappingNode):
+        return [child for pair in node.value for child in pair]
+    return list(node.value)
+
+
+def _built(node: Any, path: PathInside) -> Any:
+    """Return the plain value of a node."""
+    line = node.start_mark.line + 1
+    if node.tag != _NO_TAG:
+        hint = "leave it out; quote what must be a string"
+        raise CaseError(path, f"the tag {node.tag}", "a value without a tag", hint=hint, line=line)
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node, path, line)
+    if isinstance(node, yaml.SequenceNode):
+        return [_built(item, (*path, i)) for i, item in enumerate(node.value)]
+    result: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise CaseError(path, "a list or mapping as a key", "a plain key", line=line)
+        key = _built(key_node, path)
+        if key == "<<" and not key_node.style:
+            hint = "name the whole value by an alias, or write it out"
+            raise CaseError(path, "a merge key <<", "no merge keys", hint=hint, line=line)
+        if key in result:
+            raise CaseError(path, f"the key {shorten(key)} twice", "each key once", line=line)
+        result[key] = _built(value_node, (*path, key_node.value))
+    return result
 
 
 def _scalar(node: Any, path: PathInside, line: int) -> Any:
@@ -127,42 +233,10 @@ def _scalar(node: Any, path: PathInside, line: int) -> Any:
     if not text[0].isdigit() and text[0] not in "-+.":
         return text
     if _INT.fullmatch(text):
-        if len(text) > 4000:
-            raise CaseError(path, shorten(text), "a shorter integer", line=line)
+        if len(text) > MAX_DIGITS:
+            wanted = f"an integer of at most {MAX_DIGITS} digits"
+            raise CaseError(path, shorten(text), wanted, line=line)
         return int(text, 0) if text[:2] in ("0x", "0o") else int(text)
     if _FLOAT.fullmatch(text):
         return Real(text)
     return text
-
-
-def line_of(text: str, path: PathInside) -> int | None:
-    """Return the line (from 1) of the value at a path, or of the nearest place around it."""
-    try:
-        node = yaml.compose(text, Loader=_Loader)
-    except yaml.YAMLError:
-        return None
-    line = None
-    for part in (*path, None):
-        if node is None:
-            break
-        line = node.start_mark.line + 1
-        if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-        elif isinstance(node, yaml.MappingNode):
-            found = [(k, v) for k, v in node.value if k.value == str(part)]
-            if not found:
-                break
-            line = found[0][0].start_mark.line + 1
-            node = found[0][1]
-        else:
-            break
-    return line
-
-
-def case_lines(path: Path) -> list[int]:
-    """Return the line (from 1) at which each entry of ``cases`` begins."""
-    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
-    for key, value in node.value if node is not None else ():
-        if key.value == "cases" and isinstance(value, yaml.SequenceNode):
-            return [entry.start_mark.line + 1 for entry in value.value]
-    return []

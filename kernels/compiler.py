@@ -8,17 +8,26 @@ when the node that owns it runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import onnx
 import onnx.defs
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    helper,
+)
 
 from . import registry
+from .generator import dense
 from .registry import Function, Unsupported
+from .rounding import Array
 from .valuetype import UNKNOWN, ValueType, of_proto
 
 AttributeType = onnx.defs.OpSchema.AttrType
@@ -54,6 +63,8 @@ class Program:
 
     graph: GraphProto | None
     opset_imports: dict[str, int]
+    #: The model's local functions, which a body may call.
+    functions: list[FunctionProto] = field(default_factory=list)
     frame: list[Any] = field(default_factory=lambda: [None])
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
@@ -98,11 +109,71 @@ class _Scope:
         return slot
 
 
+def canonical(model: ModelProto) -> ModelProto:
+    """Return a copy in which ONNX's own domain has one spelling, and Loop's own inputs have types.
+
+    ``ai.onnx`` is another name of the empty domain.
+    A body may leave out the types of its inputs; shape inference finds none for the iteration
+    number and the condition where the Loop has no such input.
+    """
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    scopes: list[ModelProto | FunctionProto] = [copy, *copy.functions]
+    for scope in scopes:
+        for imported in scope.opset_import:
+            if imported.domain == "ai.onnx":
+                imported.domain = ""
+        for node in _all_nodes(scope):
+            if node.domain == "ai.onnx":
+                node.domain = ""
+            if node.op_type == "Loop" and not node.domain:
+                _type_own_inputs(node)
+    return copy
+
+
+def _all_nodes(scope: ModelProto | FunctionProto) -> Iterator[NodeProto]:
+    """Return the nodes of a model's graph or of a function, with those of all bodies."""
+    waiting = [scope.graph.node if isinstance(scope, ModelProto) else scope.node]
+    while waiting:
+        for node in waiting.pop():
+            yield node
+            for attribute in node.attribute:
+                waiting += [graph.node for graph in (attribute.g, *attribute.graphs)]
+
+
+def _type_own_inputs(loop: NodeProto) -> None:
+    number = helper.make_tensor_type_proto(TensorProto.INT64, [])
+    condition = helper.make_tensor_type_proto(TensorProto.BOOL, None)
+    for body in (a.g for a in loop.attribute if a.name == "body"):
+        for value, proto in zip(body.input, (number, condition), strict=False):
+            if value.type.WhichOneof("value") is None:
+                value.type.CopyFrom(proto)
+
+
+def check_known(model: ModelProto) -> None:
+    """Raise ``Unsupported`` for an opset that is too new, and for operators that nothing defines.
+
+    An operator that has no schema at its opset, but at others, is left to the checker.
+    """
+    local = {(f.domain, f.name) for f in model.functions}
+    newest = onnx.defs.onnx_opset_version()
+    scopes: list[ModelProto | FunctionProto] = [model, *model.functions]
+    for scope in scopes:
+        imports = {o.domain: o.version for o in scope.opset_import}
+        if imports.get("", 0) > newest:
+            raise Unsupported(f"opset {imports['']} of ai.onnx; the newest known one is {newest}")
+        for node in _all_nodes(scope):
+            known = (node.domain, node.op_type) in local or onnx.defs.has(node.op_type, node.domain)
+            if node.domain in imports and not known:
+                raise _unknown(node, imports[node.domain])
+
+
 class Compiler:
     """Compiles one model; holds what its graphs share."""
 
     def __init__(self, model: ModelProto) -> None:
-        self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+        self.local = list(model.functions)
+        self.functions = {(f.domain, f.name, f.overload): f for f in self.local}
         self.opset_imports = {o.domain: o.version for o in model.opset_import}
         self.depth = 0
 
@@ -114,15 +185,15 @@ class Compiler:
         self, graph: GraphProto, opset_imports: dict[str, int], parent: _Scope | None
     ) -> Program:
         """Compile a graph or body; ``parent`` is the scope around a body."""
-        program = Program(graph, opset_imports)
+        program = Program(graph, opset_imports, self.local)
         scope = _Scope(program, parent)
         for value in (*graph.input, *graph.value_info, *graph.output):
             scope.types[value.name] = of_proto(value.type)
-        initializers = {t.name for t in graph.initializer}
+        initializers = initialized(graph)
         for tensor in graph.initializer:
             program.frame[scope.define(tensor.name)] = tensor_value(tensor)
         for sparse in graph.sparse_initializer:
-            program.frame[scope.define(sparse.values.name)] = sparse_value(sparse)
+            program.frame[scope.define(sparse.values.name)] = frozen(dense(sparse))
         for value in graph.input:
             slot = (
                 scope.slots[value.name] if value.name in initializers else scope.define(value.name)
@@ -141,15 +212,14 @@ class Compiler:
     def node(self, node: NodeProto, scope: _Scope) -> None:
         """Compile one node into a step, or into a constant of the frame."""
         imports = scope.program.opset_imports
-        domain = "" if node.domain == "ai.onnx" else node.domain
         function = self.functions.get((node.domain, node.op_type, node.overload))
         if function is not None:
             step = self.call(node, function, scope)
         else:
-            if domain not in imports:
-                raise InvalidModel(f"{_label(node)}: the model imports no opset of {domain!r}")
-            step = self.operator(node, _schema(node, domain, imports[domain]), scope)
-        constant = not node.input and node.op_type == "Constant" and domain == ""
+            if node.domain not in imports:
+                raise InvalidModel(f"{_label(node)}: no opset of {node.domain!r} is imported")
+            step = self.operator(node, _schema(node, imports[node.domain]), scope)
+        constant = not node.input and node.op_type == "Constant" and not node.domain
         step.outputs = [scope.define(name) if name else -1 for name in node.output]
         if constant and step.function is not None:
             value = step.function(**step.attributes)
@@ -167,6 +237,8 @@ class Compiler:
         )
         _check_arity(node, schema, label)
         attributes, bodies = self.attributes(node, schema, scope, label)
+        if schema.name == "Loop" and not schema.domain:
+            _check_condition(bodies["body"], label)
         if kernel.wants_n_outputs:
             attributes["n_outputs"] = len(node.output)
         inputs = [scope.resolve(name) if name else 0 for name in node.input]
@@ -213,6 +285,12 @@ class Compiler:
         program = Program(None, {o.domain: o.version for o in function.opset_import})
         inner = _Scope(program, None)
         program.inputs = [inner.define(name) for name in function.input]
+        unknown = {a.name for a in node.attribute} - set(_attribute_names(function))
+        if unknown:
+            raise InvalidModel(
+                f"{label} has no attribute {sorted(unknown)[0]!r}; "
+                f"it has {', '.join(sorted(_attribute_names(function))) or 'none'}"
+            )
         given = {a.name: a for a in function.attribute_proto}
         given.update({a.name: a for a in node.attribute})
         for name in function.attribute:
@@ -224,6 +302,10 @@ class Compiler:
         self.depth -= 1
         inputs = [scope.resolve(name) if name else 0 for name in node.input]
         return Step(label, None, inputs, [], {}, callee=program)
+
+
+def _attribute_names(function: FunctionProto) -> list[str]:
+    return [*function.attribute, *(a.name for a in function.attribute_proto)]
 
 
 def _with_attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
@@ -251,12 +333,15 @@ def _label(node: NodeProto) -> str:
     return f"node {node.name!r} ({node.op_type})" if node.name else f"{node.op_type} node"
 
 
-def _schema(node: NodeProto, domain: str, opset: int) -> onnx.defs.OpSchema:
+def _schema(node: NodeProto, opset: int) -> onnx.defs.OpSchema:
     try:
-        return onnx.defs.get_schema(node.op_type, opset, domain)
+        return onnx.defs.get_schema(node.op_type, opset, node.domain)
     except onnx.defs.SchemaError:
-        shown = domain or "ai.onnx"
-        raise Unsupported(f"{shown} {node.op_type} is unknown at opset {opset}") from None
+        raise _unknown(node, opset) from None
+
+
+def _unknown(node: NodeProto, opset: int) -> Unsupported:
+    return Unsupported(f"{node.domain or 'ai.onnx'} {node.op_type} is unknown at opset {opset}")
 
 
 def _check_arity(node: NodeProto, schema: onnx.defs.OpSchema, label: str) -> None:
@@ -270,6 +355,13 @@ def _check_arity(node: NodeProto, schema: onnx.defs.OpSchema, label: str) -> Non
         for formal, name in zip(formals, names, strict=False):
             if what == "input" and not name and formal.option == Option.Single:
                 raise InvalidModel(f"{label}: the input {formal.name!r} is required and omitted")
+
+
+def _check_condition(body: Program, label: str) -> None:
+    """Raise where the type of the condition that a Loop's body gives is known and not bool."""
+    known = body.output_types[0].text if body.output_types else ""
+    if known not in ("", "tensor(bool)"):
+        raise InvalidModel(f"{label}: the body's condition is {known}; it must be tensor(bool)")
 
 
 def _formals(
@@ -302,21 +394,22 @@ def _unchecked_types(
     return unchecked
 
 
-def tensor_value(tensor: TensorProto) -> np.ndarray[Any, Any]:
+def tensor_value(tensor: TensorProto) -> Array:
     """Decode a tensor."""
     if tensor.data_location == TensorProto.EXTERNAL:
         raise InvalidModel(f"the tensor {tensor.name!r} has its data in a file that is not loaded")
-    return onnx.numpy_helper.to_array(tensor)
+    return frozen(onnx.numpy_helper.to_array(tensor))
 
 
-def sparse_value(sparse: onnx.SparseTensorProto) -> np.ndarray[Any, Any]:
-    """Decode a sparse tensor into a dense one."""
-    values = tensor_value(sparse.values)
-    indices = tensor_value(sparse.indices)
-    dense = np.zeros(tuple(sparse.dims), values.dtype)
-    where = np.unravel_index(indices, dense.shape) if indices.ndim == 1 else tuple(indices.T)
-    dense[where] = values
-    return dense
+def frozen(array: Array) -> Array:
+    """Return an array after it was made read-only: it belongs to the model, for every run."""
+    array.flags.writeable = False
+    return array
+
+
+def initialized(graph: GraphProto) -> set[str]:
+    """Return the names that have an initializer."""
+    return {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
 
 
 def attribute_value(attribute: AttributeProto) -> Any:

@@ -66,6 +66,7 @@ def loop_1(
     Returns: the N final values, then K scan outputs of shape (iterations, ...).
     Errors: a body whose numbers of inputs and outputs do not fit, a carried value that changes
     its type, a scan output that changes its shape or type, or that is no tensor.
+    The body sees the condition as it was given, with its shape.
     Where cond is omitted the body still sees its own condition of the iteration before, and true
     in the first.
     Source: Loop-11, the table of operating modes and the equivalent C code.
@@ -73,13 +74,14 @@ def loop_1(
     n = len(v_initial)
     _check_body(body, takes=2 + n, gives_at_least=1 + n)
     limit = None if trip_count is None else int(_single(trip_count, "M"))
-    condition = np.asarray(True if cond is None else bool(_single(cond, "cond")))
+    condition = np.asarray(True) if cond is None else cond
+    goes_on = bool(_single(condition, "cond"))
     state = list(v_initial)
     scans: list[list[Array]] = [[] for _ in range(len(body.outputs) - 1 - n)]
     i = 0
-    while (limit is None or i < limit) and (cond is None or condition):
+    while (limit is None or i < limit) and goes_on:
         condition, *rest = body(np.asarray(i, np.int64), condition, *state)
-        condition = np.asarray(_condition(condition))
+        goes_on = _condition(condition) or cond is None
         for k, (before, after) in enumerate(zip(state, rest[:n], strict=True)):
             _check_same_type(before, after, f"carried value {k}")
         state = rest[:n]
@@ -384,6 +386,8 @@ def _axes(axes: list[int] | None, ranks: list[int], name: str) -> list[int]:
     _check_count(axes, len(ranks), name)
     axes = [0] * len(ranks) if axes is None else axes
     for axis, rank in zip(axes, ranks, strict=True):
+        if rank == 0:
+            raise ValueError(f"{name} holds {axis}; a scalar has no axis to scan")
         if not -rank <= axis < rank:
             raise ValueError(
                 f"{name} holds {axis}; at rank {rank} it must lie in [{-rank}, {rank - 1}]"

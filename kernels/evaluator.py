@@ -12,9 +12,25 @@ import onnx.checker
 import onnx.shape_inference
 from onnx import GraphProto, ModelProto, helper
 
-from .compiler import Compiler, InvalidModel, Program, Step
+from .compiler import (
+    Compiler,
+    InvalidModel,
+    Program,
+    Step,
+    canonical,
+    check_known,
+    initialized,
+)
 from .registry import Unsupported
-from .valuetype import ValueType, as_array, of_proto, proto_of_value, text_of_value
+from .valuetype import (
+    ValueType,
+    as_array,
+    describe,
+    fits,
+    of_proto,
+    proto_of_value,
+    text_of_value,
+)
 
 Value = Any
 
@@ -115,7 +131,7 @@ def _infer_outputs(
     for name in dict.fromkeys(program.output_names):
         graph.output.append(onnx.ValueInfoProto(name=name))
     imports = [helper.make_opsetid(d, v) for d, v in program.opset_imports.items()]
-    model = helper.make_model(graph, opset_imports=imports)
+    model = helper.make_model(graph, opset_imports=imports, functions=program.functions)
     model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     types = {value.name: of_proto(value.type) for value in model.graph.output}
     return [types[name] for name in program.output_names]
@@ -184,14 +200,18 @@ class Evaluator:
     """
 
     def __init__(self, model: ModelProto) -> None:
+        model = canonical(model)
+        check_known(model)
         try:
             onnx.checker.check_model(model, full_check=True)
         except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
             raise InvalidModel(" ".join(str(error).split())) from error
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
         self._program = Compiler(inferred).model(inferred)
-        initialized = {t.name for t in model.graph.initializer}
-        self._required = [n for n in self._program.input_names if n not in initialized]
+        given = initialized(model.graph)
+        self._required = [n for n in self._program.input_names if n not in given]
+        # Not as inferred: what inference finds is no promise of the model.
+        self._declared = {o.name: of_proto(o.type) for o in model.graph.output}
 
     def run(self, feeds: Mapping[str, Value], *, time_limit: float | None = None) -> list[Value]:
         """Run the model on inputs by name; return its outputs in order.
@@ -202,13 +222,17 @@ class Evaluator:
         """
         program = self._program
         frame = program.frame.copy()
+        feeds = {name: as_array(value) for name, value in feeds.items()}
         self._check_feeds(feeds)
         for name, slot in zip(program.input_names, program.inputs, strict=True):
             if name in feeds:
                 frame[slot] = feeds[name]
         with np.errstate(all="ignore"):
             execute(program, frame, Context(time_limit))
-        return [frame[slot] for slot in program.outputs]
+        outputs = [frame[slot] for slot in program.outputs]
+        for name, value in zip(program.output_names, outputs, strict=True):
+            _check_value(f"the output {name!r}", value, self._declared[name], NodeError)
+        return outputs
 
     def _check_feeds(self, feeds: Mapping[str, Value]) -> None:
         missing = [name for name in self._required if name not in feeds]
@@ -222,19 +246,16 @@ class Evaluator:
             self._program.input_names, self._program.input_types, strict=True
         ):
             if name in feeds:
-                _check_feed(name, feeds[name], declared)
+                _check_value(f"the input {name!r}", feeds[name], declared, ValueError)
 
 
-def _check_feed(name: str, value: Value, declared: ValueType) -> None:
-    """Hold one input against its declared type and shape."""
-    seen = text_of_value(value)
-    if seen and declared.text and declared.text not in (seen, f"optional({seen})"):
-        raise ValueError(f"the input {name!r} is {seen}; the model wants {declared.text}")
+def _check_value(what: str, value: Value, declared: ValueType, error: type[ValueError]) -> None:
+    """Hold an input or output of the model against its declared type and shape."""
+    if declared.text and not fits(value, declared.text):
+        raise error(f"{what} is {describe(value)}; the model wants {declared.text}")
     if declared.shape is not None and isinstance(value, np.ndarray):
-        fits = len(declared.shape) == value.ndim and all(
+        agrees = len(declared.shape) == value.ndim and all(
             d is None or d == s for d, s in zip(declared.shape, value.shape, strict=True)
         )
-        if not fits:
-            raise ValueError(
-                f"the input {name!r} has shape {value.shape}; the model wants {declared.shape}"
-            )
+        if not agrees:
+            raise error(f"{what} has shape {value.shape}; the model wants {declared.shape}")

@@ -92,6 +92,8 @@ def _count(start: float, limit: float, delta: float) -> int:
     if delta == 0:
         raise ValueError("delta is 0; the number of elements has no value")
     count = max(ceil((Fraction(limit) - Fraction(start)) / Fraction(delta)), 0)
+    if count > np.iinfo(np.int64).max:
+        raise ValueError(f"the range has {count} elements; a dimension is an int64")
     if count > np.iinfo(np.intp).max // 16:
         raise MemoryError(f"a range of {count} elements")
     return count

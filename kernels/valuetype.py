@@ -87,6 +87,25 @@ def text_of_value(value: Any) -> str:
     return ""
 
 
+def fits(value: Any, text: str) -> bool:
+    """Tell whether a value may stand for ONNX's type string ``text``."""
+    inner = text.partition("(")[2][:-1]
+    if text.startswith("optional("):
+        return value is None or fits(value, inner)
+    if text.startswith("seq("):
+        return isinstance(value, list) and all(fits(v, inner) for v in value)
+    if text.startswith("map("):
+        return isinstance(value, dict)
+    return text_of_value(value) == text
+
+
+def describe(value: Any) -> str:
+    """Return what a value is, for messages, even if it has no type in ONNX."""
+    if isinstance(value, list):
+        return f"seq({' and '.join(dict.fromkeys(map(describe, value)))})"
+    return text_of_value(value) or type(value).__name__
+
+
 def proto_of_value(value: Any) -> TypeProto | None:
     """Return the ``TypeProto`` of a value with its shape; ``None`` where it does not show it."""
     if isinstance(value, np.ndarray):
