@@ -17,7 +17,7 @@ import onnx.defs
 import onnx.shape_inference
 from onnx import ModelProto, TypeProto
 
-from . import nodes
+from . import nodes, onnxtext
 from .case import Call, Case, Expected, MustFail, Tolerance
 from .caseformat import Alternative, CaseSpec, ErrorSpec, FileSpec, ToleranceSpec, ValueSpec
 from .dtypes import element_type, element_type_of_number, type_text
@@ -160,7 +160,7 @@ class _Builder:
             spec=spec.spec or self.header.spec,
             node=node,
             attributes=spec.attributes or {},
-            model_text=nodes.substitute(spec.model, self.types) if spec.model else "",
+            model_text=onnxtext.substitute(spec.model, self.types) if spec.model else "",
             tolerances=self._tolerances(names),
             dtypes=frozenset(_dtypes(inputs.values()) | _dtypes(o for _, o in outputs)),
         )
@@ -245,7 +245,7 @@ class _Builder:
         if spec.attributes is not None:
             raise CaseError(("attributes",), f"attributes beside {form}", "them inside the model")
         if spec.model is not None:
-            model = nodes.parse_model(spec.model, self.types, self.opset)
+            model = onnxtext.parse_model(spec.model, self.types, self.opset)
         else:
             path = inside(self.place.file.parent, str(spec.model_file), "model_file")
             try:

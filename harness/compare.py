@@ -18,7 +18,7 @@ from .case import Expected, Tolerance, Value
 from .dtypes import dtype_name, element_type_of, type_text
 from .literals import BadLiteral, to_array
 from .record import Difference, Excerpt, Row, utf8
-from .ulp import FAR, is_nan, ulp_distance
+from .ulp import FAR, ulp_distance
 
 Array = NDArray[Any]
 
@@ -57,6 +57,8 @@ def compare(name: str, expected: Expected, got: Value, tolerance: Tolerance) -> 
         return _compare_sequence(name, expected, got, tolerance)
     if expected.kind == "map":
         return _compare_map(name, expected, got, tolerance)
+    if isinstance(got, np.generic):
+        got = np.asarray(got)
     if not isinstance(got, np.ndarray):
         return [_mismatch(name, "kind", expected, got)]
     if got.dtype != expected.dtype:
@@ -96,8 +98,6 @@ def _compare_map(
 
 def _scalar(value: Value, expected: Expected) -> Value:
     """Turn a value of a map, a plain Python scalar, into a 0-d tensor where that loses nothing."""
-    if isinstance(value, np.generic | np.ndarray):
-        return np.asarray(value)
     element = None if expected.dtype is None else element_type_of(expected.dtype)
     if element is None:
         return value
@@ -195,7 +195,8 @@ class _Tensors:
     def block(self, start: int, stop: int) -> tuple[Array, Array]:
         """Return the flat positions that differ in a block, and how badly each does, as uint64."""
         expected, got = self.expected[start:stop], self.got[start:stop]
-        unequal = np.asarray(expected != got)
+        with np.errstate(invalid="ignore"):  # a signalling NaN is fine
+            unequal = np.asarray(expected != got)
         if self.tolerance.signed_zero and self.is_float:
             unequal = unequal | (np.signbit(expected) != np.signbit(got))
         if self.tolerance.signed_zero and self.is_complex:
@@ -221,17 +222,17 @@ class _Tensors:
     def judge(self, expected: Array, got: Array) -> tuple[Array, Array]:
         """Return which floats are too far apart, and their distances in ULP."""
         distance = ulp_distance(expected, got)
-        left, right = expected.astype(np.float64), got.astype(np.float64)
         with np.errstate(all="ignore"):
+            left, right = expected.astype(np.float64), got.astype(np.float64)
             both_finite = np.isfinite(left) & np.isfinite(right)
             near = distance == 0
-            if self.tolerance.signed_zero:
-                near &= is_nan(expected) | (np.signbit(expected) == np.signbit(got))
             if self.tolerance.ulp is not None:
                 near |= both_finite & (distance <= min(self.tolerance.ulp, 2.0**63))
             if self.tolerance.rtol is not None or self.tolerance.atol is not None:
                 limit = (self.tolerance.atol or 0) + (self.tolerance.rtol or 0) * np.abs(left)
                 near |= both_finite & (np.abs(right - left) <= limit)
+            if self.tolerance.signed_zero:
+                near &= (left != 0) | (right != 0) | (np.signbit(left) == np.signbit(right))
         return ~near, np.where(both_finite | near, distance, FAR)
 
     def row(self, i: int) -> Row:

@@ -238,7 +238,7 @@ def _small_values(element: ElementType) -> tuple[list[Fraction], list[Any], dict
         wide = patterns.astype(np.float64)
     for number, value in zip(patterns, wide.tolist(), strict=True):
         if isnan(value):
-            special.setdefault("nan", number)
+            special["nan"] = np.float64(nan).astype(element.dtype)  # a quiet one
         elif isinf(value):
             special["inf" if value > 0 else "-inf"] = number
         elif value == 0 and copysign(1, value) < 0:

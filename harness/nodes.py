@@ -16,7 +16,6 @@ import onnx.parser
 import onnx.shape_inference
 from onnx import (
     AttributeProto,
-    GraphProto,
     ModelProto,
     NodeProto,
     TypeProto,
@@ -24,24 +23,14 @@ from onnx import (
     helper,
 )
 
-from .dtypes import element_type
+from . import onnxtext
+from .dtypes import element_type, parse_type
 from .errors import CaseError, described, shorten
 from .literals import BadLiteral, Real, to_array
 
 AttrType = onnx.defs.OpSchema.AttrType
-#: Body initializers that are no graph inputs came with IR version 4.
-MIN_IR_VERSION = 4
-
-#: Deeper brackets are refused: protobuf reads 100 messages deep, and the parser is recursive.
-MAX_TEXT_DEPTH = 32
-
+LATEST = onnx.defs.onnx_opset_version()
 _SIGNATURE = re.compile(r"\s*((?:[\w\-]+\.)*[\w\-]+)\s*\(([^()]*)\)\s*->\s*\(([^()]*)\)\s*")
-#: What the text syntax has between types: strings and comments.
-_NO_TYPES = r'"(?:\\.|[^"\\])*"|#[^\n]*'
-_PARSE_ERROR = re.compile(
-    r"\[ParseError at position \(line: (\d+) column: (\d+)\)\]\s*Error context: (.*?)\s*([^\n]*)",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +118,7 @@ def _attribute_value(raw: Any, kind: Any, types: Mapping[str, str]) -> Any:
             raise CaseError((), described(raw), "a string (quote it)")
         return raw
     if kind == AttrType.GRAPH:
-        return parse_graph(raw, types)
+        return onnxtext.parse_graph(raw, types)
     wanted = "an attribute of numbers, strings or graphs"
     hint = "write the case with model: instead"
     raise CaseError((), f"an attribute of type {kind.name}", wanted, hint=hint)
@@ -161,104 +150,6 @@ _LISTS = {
 }
 
 
-def parse_graph(raw: Any, types: Mapping[str, str]) -> GraphProto:
-    """Read a body in ONNX's text syntax; raises ``CaseError``."""
-    if not isinstance(raw, str):
-        raise CaseError((), described(raw), "a graph in ONNX's text syntax")
-    model = _parse(_model_text(raw, types, onnx.defs.onnx_opset_version()), "a graph")
-    if model.functions:
-        raise CaseError((), "a function behind the graph", "a graph in ONNX's text syntax")
-    return model.graph
-
-
-def parse_model(text: str, types: Mapping[str, str], opset: int | None) -> ModelProto:
-    """Read a whole model in ONNX's text syntax; ``opset`` serves where it names none."""
-    if text.lstrip().startswith("<"):
-        text = "\n" + substitute(text, types)
-    elif opset is None:
-        raise CaseError(("model",), "no opset", "an opset for the case, or one in the model")
-    else:
-        text = _model_text(text, types, opset)
-    try:
-        return _parse(text, "a model")
-    except CaseError as error:
-        raise error.at("model") from None
-
-
-def _model_text(text: str, types: Mapping[str, str], opset: int) -> str:
-    """Put the line before a graph that makes a model of it."""
-    header = f'<ir_version: {ir_version(opset)}, opset_import: ["" : {opset}]>'
-    return f"{header}\n{substitute(text, types)}"
-
-
-def _parse(text: str, what: str) -> ModelProto:
-    """Parse a model whose first line is not the author's."""
-    wanted = f"{what} in ONNX's text syntax"
-    if not text.partition("\n")[2].strip():
-        raise CaseError((), "an empty text", wanted)
-    if _depth(text) > MAX_TEXT_DEPTH:
-        raise CaseError((), f"brackets nested more than {MAX_TEXT_DEPTH} deep", wanted)
-    try:
-        return onnx.parser.parse_model(text)
-    except onnx.parser.ParseError as error:
-        raise CaseError((), _parse_message(error), wanted) from None
-    except ValueError as error:
-        raise CaseError((), " ".join(str(error).split())[:300], wanted) from None
-
-
-def _depth(text: str) -> int:
-    """Return how deep the brackets of a text nest."""
-    depth = deepest = 0
-    for bracket in re.findall(r"[(\[{<>}\])]", re.sub(f"{_NO_TYPES}|[=-]>", "", text)):
-        depth = depth + 1 if bracket in "([{<" else max(0, depth - 1)
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def _parse_message(error: onnx.parser.ParseError) -> str:
-    """Make one line of the parser's message, with the line counted in the author's text."""
-    raw = error.args[0] if error.args else ""
-    text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
-    found = _PARSE_ERROR.fullmatch(text.strip())
-    if found is None:
-        return " ".join(text.split())[:300]
-    context = " ".join(found[3].split())
-    problem = found[4].strip().rstrip(".")
-    place = f"at line {int(found[1]) - 1}, column {found[2]} of the text"
-    return f"{shorten(context)} {place}: {problem[:1].lower()}{problem[1:]}"
-
-
-def substitute(text: str, types: Mapping[str, str]) -> str:
-    """Replace type parameters where ONNX's text syntax has a type.
-
-    A type stands before a name or a tensor literal, or inside ``seq(...)`` and its like.
-    """
-    if not types:
-        return text
-    parameter = rf"\b(?:{'|'.join(map(re.escape, types))})\b"
-    dims = r"\s*(?:\[[^\]]*\])?\s*"
-    outer = r"\b(?:(?:seq|optional|sparse_tensor)\s*\(|map\s*\(\s*\w+\s*,)\s*"
-    pattern = (
-        rf"(?P<other>{_NO_TYPES})"
-        rf"|(?P<before>{outer})(?P<inner>{parameter})(?={dims}\))"
-        rf"|(?P<plain>{parameter})(?={dims}[\w\"{{])"
-    )
-
-    def replaced(found: re.Match[str]) -> str:
-        if found["other"] is not None:
-            return found[0]
-        word = found["inner"] or found["plain"]
-        return (found["before"] or "") + element_type(types[word]).text
-
-    return re.sub(pattern, replaced, text)
-
-
-def ir_version(opset: int) -> int:
-    """Return the IR version that models of an opset are written in."""
-    imports = [helper.make_opsetid("", opset)]
-    return max(MIN_IR_VERSION, helper.find_min_ir_version_for(imports, ignore_unknown=True))
-
-
 def make_model(
     signature: Signature,
     schema: onnx.defs.OpSchema,
@@ -287,17 +178,19 @@ def make_model(
     model = helper.make_model(
         graph,
         producer_name="opcheck",
-        ir_version=ir_version(opset) if not signature.domain else helper.VERSION_TABLE[-1][1],
+        ir_version=onnxtext.ir_version(LATEST if signature.domain else opset),
         opset_imports=[helper.make_opsetid(signature.domain, opset)],
     )
     inferred = _inferred(model)
-    guessed = _types_by_schema(signature, schema, inputs)
+    guessed = {**_types_by_schema(signature, schema, inputs), **_types_by_bodies(node)}
     for output, found in zip(model.graph.output, inferred.graph.output, strict=True):
         known = [found.type, guessed.get(output.name), fallback.get(output.name)]
         types = [p for p in known if p is not None and p.WhichOneof("value")]
-        if types:
-            output.type.CopyFrom(types[0])
-            _complete(output.type, [fallback.get(output.name), *types])
+        if not types:
+            hint = "write the case with model: and declare the type of each output"
+            raise CaseError(("node",), f"no type for the output {output.name!r}", "one", hint=hint)
+        output.type.CopyFrom(types[0])
+        _complete(output.type, [fallback.get(output.name), *types])
     return model
 
 
@@ -305,10 +198,11 @@ def _inferred(model: ModelProto) -> ModelProto:
     """Return the model with inferred types; as it is where inference refuses it.
 
     A case may be about just that: a node with too few inputs, say.
+    Inference has no one exception for it.
     """
     try:
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except onnx.shape_inference.InferenceError:
+    except (onnx.shape_inference.InferenceError, ValueError, RuntimeError):
         return model
 
 
@@ -333,10 +227,26 @@ def _complete(proto: TypeProto, others: Sequence[TypeProto | None]) -> None:
             dim.ClearField("dim_param")
 
 
+def _types_by_bodies(node: NodeProto) -> dict[str, TypeProto]:
+    """Type the outputs of a control-flow node by what its first body declares, without sizes."""
+    bodies = [a.g for a in node.attribute if a.type == AttributeProto.GRAPH]
+    if not bodies:
+        return {}
+    declared = list(bodies[0].output)[1 if node.op_type == "Loop" else 0 :]
+    return {
+        name: without_sizes(value.type)
+        for name, value in zip(node.output, declared, strict=False)
+        if name and value.type.WhichOneof("value")
+    }
+
+
 def _types_by_schema(
     signature: Signature, schema: onnx.defs.OpSchema, inputs: Mapping[str, TypeProto]
 ) -> dict[str, TypeProto]:
-    """Type the outputs by the schema's type parameters, for nodes that inference refuses."""
+    """Type the outputs by the schema, for nodes that inference refuses.
+
+    A type parameter is that of the input that has it too; else any type that it allows.
+    """
     bound: dict[str, TypeProto] = {}
     for i, name in enumerate(signature.inputs):
         if name in inputs and schema.inputs:
@@ -348,6 +258,10 @@ def _types_by_schema(
             formal = schema.outputs[min(i, len(schema.outputs) - 1)]
             if formal.type_str in bound:
                 types[name] = without_sizes(bound[formal.type_str])
+            elif formal.types:
+                allowed = sorted(formal.types)
+                text = "tensor(float)" if "tensor(float)" in allowed else allowed[0]
+                types[name] = parse_type(text)
     return types
 
 

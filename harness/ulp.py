@@ -39,7 +39,8 @@ def is_nan(x: NDArray[Any]) -> NDArray[np.bool_]:
     """Tell which elements are NaN, for any dtype."""
     if x.dtype.kind in "biuO":
         return np.zeros(x.shape, np.bool_)
-    return np.asarray(x != x)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is fine
+        return np.asarray(x != x)
 
 
 def _ordered(x: NDArray[Any]) -> NDArray[np.uint64]:

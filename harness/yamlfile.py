@@ -140,14 +140,14 @@ def _compose(text: str, file: str) -> Any:
 
 def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> CaseError:
     """Say what the parser stumbled over, and where."""
+    lines = text.splitlines() or [""]
     mark = error.problem_mark or error.context_mark
-    line = None if mark is None else mark.line + 1
+    line = None if mark is None else min(mark.line + 1, len(lines))
+    shown = "" if line is None else lines[line - 1]
     seen = (error.problem or error.context or "a syntax error").removeprefix("found ")
     seen = seen.replace("did not find expected", "no")
     if "another document" in seen:
         return CaseError((), "a second document", "one document", file=file, line=line)
-    lines = text.splitlines()
-    shown = lines[line - 1] if line is not None and line <= len(lines) else ""
     indent = shown[: len(shown) - len(shown.lstrip())]
     if "\t" in indent:
         return CaseError((), "a tab in the indentation", "spaces", file=file, line=line)

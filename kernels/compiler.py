@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import onnx
+import onnx.checker
 import onnx.defs
 from onnx import (
     AttributeProto,
@@ -22,6 +23,7 @@ from onnx import (
     NodeProto,
     TensorProto,
     helper,
+    numpy_helper,
 )
 
 from . import registry
@@ -110,11 +112,13 @@ class _Scope:
 
 
 def canonical(model: ModelProto) -> ModelProto:
-    """Return a copy in which ONNX's own domain has one spelling, and Loop's own inputs have types.
+    """Return a copy that says the same in such words that onnx's checker understands it.
 
     ``ai.onnx`` is another name of the empty domain.
     A body may leave out the types of its inputs; shape inference finds none for the iteration
     number and the condition where the Loop has no such input.
+    A sparse initializer is a tensor in few words; shape inference takes it for another type.
+    Raises ``onnx.checker.ValidationError`` for a sparse initializer that is malformed.
     """
     copy = ModelProto()
     copy.CopyFrom(model)
@@ -123,6 +127,8 @@ def canonical(model: ModelProto) -> ModelProto:
         for imported in scope.opset_import:
             if imported.domain == "ai.onnx":
                 imported.domain = ""
+        for graph in _all_graphs(scope):
+            _make_dense(graph)
         for node in _all_nodes(scope):
             if node.domain == "ai.onnx":
                 node.domain = ""
@@ -133,12 +139,29 @@ def canonical(model: ModelProto) -> ModelProto:
 
 def _all_nodes(scope: ModelProto | FunctionProto) -> Iterator[NodeProto]:
     """Return the nodes of a model's graph or of a function, with those of all bodies."""
+    if isinstance(scope, FunctionProto):
+        yield from scope.node
+    for graph in _all_graphs(scope):
+        yield from graph.node
+
+
+def _all_graphs(scope: ModelProto | FunctionProto) -> Iterator[GraphProto]:
+    """Return a model's graph, and all bodies inside of it or of a function."""
+    if isinstance(scope, ModelProto):
+        yield scope.graph
     waiting = [scope.graph.node if isinstance(scope, ModelProto) else scope.node]
     while waiting:
-        for node in waiting.pop():
-            yield node
-            for attribute in node.attribute:
-                waiting += [graph.node for graph in (attribute.g, *attribute.graphs)]
+        for attribute in (a for node in waiting.pop() for a in node.attribute):
+            if attribute.type == AttributeProto.GRAPH:
+                yield attribute.g
+                waiting.append(attribute.g.node)
+
+
+def _make_dense(graph: GraphProto) -> None:
+    for sparse in graph.sparse_initializer:
+        onnx.checker.check_sparse_tensor(sparse)
+        graph.initializer.append(numpy_helper.from_array(dense(sparse), sparse.values.name))
+    del graph.sparse_initializer[:]
 
 
 def _type_own_inputs(loop: NodeProto) -> None:
@@ -150,18 +173,27 @@ def _type_own_inputs(loop: NodeProto) -> None:
                 value.type.CopyFrom(proto)
 
 
+_NEWEST = {
+    "": onnx.defs.onnx_opset_version(),
+    "ai.onnx.ml": onnx.defs.onnx_ml_opset_version(),
+}
+
+
 def check_known(model: ModelProto) -> None:
     """Raise ``Unsupported`` for an opset that is too new, and for operators that nothing defines.
 
     An operator that has no schema at its opset, but at others, is left to the checker.
     """
     local = {(f.domain, f.name) for f in model.functions}
-    newest = onnx.defs.onnx_opset_version()
     scopes: list[ModelProto | FunctionProto] = [model, *model.functions]
     for scope in scopes:
         imports = {o.domain: o.version for o in scope.opset_import}
-        if imports.get("", 0) > newest:
-            raise Unsupported(f"opset {imports['']} of ai.onnx; the newest known one is {newest}")
+        for domain, newest in _NEWEST.items():
+            if imports.get(domain, 0) > newest:
+                raise Unsupported(
+                    f"opset {imports[domain]} of {domain or 'ai.onnx'}; "
+                    f"the newest known one is {newest}"
+                )
         for node in _all_nodes(scope):
             known = (node.domain, node.op_type) in local or onnx.defs.has(node.op_type, node.domain)
             if node.domain in imports and not known:
@@ -189,11 +221,9 @@ class Compiler:
         scope = _Scope(program, parent)
         for value in (*graph.input, *graph.value_info, *graph.output):
             scope.types[value.name] = of_proto(value.type)
-        initializers = initialized(graph)
+        initializers = {t.name for t in graph.initializer}
         for tensor in graph.initializer:
             program.frame[scope.define(tensor.name)] = tensor_value(tensor)
-        for sparse in graph.sparse_initializer:
-            program.frame[scope.define(sparse.values.name)] = frozen(dense(sparse))
         for value in graph.input:
             slot = (
                 scope.slots[value.name] if value.name in initializers else scope.define(value.name)
@@ -398,18 +428,13 @@ def tensor_value(tensor: TensorProto) -> Array:
     """Decode a tensor."""
     if tensor.data_location == TensorProto.EXTERNAL:
         raise InvalidModel(f"the tensor {tensor.name!r} has its data in a file that is not loaded")
-    return frozen(onnx.numpy_helper.to_array(tensor))
+    return frozen(numpy_helper.to_array(tensor))
 
 
 def frozen(array: Array) -> Array:
     """Return an array after it was made read-only: it belongs to the model, for every run."""
     array.flags.writeable = False
     return array
-
-
-def initialized(graph: GraphProto) -> set[str]:
-    """Return the names that have an initializer."""
-    return {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
 
 
 def attribute_value(attribute: AttributeProto) -> Any:

@@ -12,15 +12,7 @@ import onnx.checker
 import onnx.shape_inference
 from onnx import GraphProto, ModelProto, helper
 
-from .compiler import (
-    Compiler,
-    InvalidModel,
-    Program,
-    Step,
-    canonical,
-    check_known,
-    initialized,
-)
+from .compiler import Compiler, InvalidModel, Program, Step, canonical, check_known
 from .registry import Unsupported
 from .valuetype import (
     ValueType,
@@ -200,16 +192,16 @@ class Evaluator:
     """
 
     def __init__(self, model: ModelProto) -> None:
-        model = canonical(model)
-        check_known(model)
         try:
+            model = canonical(model)
+            check_known(model)
             onnx.checker.check_model(model, full_check=True)
         except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
             raise InvalidModel(" ".join(str(error).split())) from error
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
         self._program = Compiler(inferred).model(inferred)
-        given = initialized(model.graph)
-        self._required = [n for n in self._program.input_names if n not in given]
+        initialized = {t.name for t in model.graph.initializer}
+        self._required = [n for n in self._program.input_names if n not in initialized]
         # Not as inferred: what inference finds is no promise of the model.
         self._declared = {o.name: of_proto(o.type) for o in model.graph.output}
 

@@ -48,6 +48,7 @@ def narrow(x: Any, dtype: np.dtype[Any]) -> Array:
 
     Args: x, an array or scalar; dtype, any float or complex type.
     Returns: an array of the same shape.
+    To float8e8m0 ties go up, and between its two smallest values everything does.
     """
     x = np.asarray(x)
     if dtype in SMALL_FLOATS and x.dtype == np.float64:

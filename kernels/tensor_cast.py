@@ -7,6 +7,8 @@ The schema's text leaves some things open; this is what is done:
   To integers of 4 and 2 bits the value is rounded to nearest, ties to even, and its higher bits
   are dropped, as onnx's pages on these types have it ("Cast to a 4 bit type is done by rounding to
   the nearest-integer (with ties to even) ... and truncating").
+  What is out of range for the others, NaN and infinities are undefined and become what NumPy makes
+  of them.
 - Floats of 6 and 4 bits have neither infinities nor NaN.
   Values out of range, infinities too, become the largest ones.
   NaN becomes the largest 6-bit float, as onnx's page on these types has it, and becomes -0 as a

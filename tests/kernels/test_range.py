@@ -407,13 +407,13 @@ def test_what_is_no_scalar_is_an_error(place, shape):
 @pytest.mark.parametrize(
     ("name", "start", "limit", "delta"),
     [
-        pytest.param("int64", -(2**63), 2**63 - 1, 1, id="all of int64"),
-        pytest.param("int64", 2**63 - 1, -(2**63), -1, id="and back"),
-        pytest.param("int64", 0, 2**50, 1, id="more than any address space"),
-        pytest.param("float64", 0.0, HUGE, TINY, id="float64"),
-        pytest.param("float64", 0.0, 2.0**50, 1.0, id="float64, 2**50"),
-        pytest.param("float32", 0.0, ldexp(1.0, 127), ldexp(1.0, -149), id="float32"),
-        pytest.param("bfloat16", 0.0, ldexp(1.0, 127), ldexp(1.0, -120), id="bfloat16"),
+        pytest.param("int64", 0, 2**50, 1, id="int64, more than any address space"),
+        pytest.param("int64", 0, 2**63 - 1, 1, id="int64, all that are positive"),
+        pytest.param("int64", -1, -(2**63), -1, id="int64, all that are negative"),
+        pytest.param("float64", 0.0, 2.0**50, 1.0, id="float64"),
+        pytest.param("float64", 0.0, ldexp(1.0, -1014), TINY, id="float64, subnormal"),
+        pytest.param("float32", 0.0, ldexp(1.0, 60), 1.0, id="float32"),
+        pytest.param("bfloat16", 0.0, ldexp(1.0, 60), 1.0, id="bfloat16"),
     ],
 )
 def test_more_elements_than_memory_is_a_memory_error(name, start, limit, delta):
@@ -428,6 +428,23 @@ def test_more_elements_than_memory_is_a_memory_error(name, start, limit, delta):
     numbers = (scalar(v, name) for v in (start, limit, delta))
     with pytest.raises(MemoryError):
         Evaluator(model).run(dict(zip("abd", numbers, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "limit", "delta"),
+    [
+        pytest.param("int64", -(2**63), 2**63 - 1, 1, id="all of int64"),
+        pytest.param("int64", 2**63 - 1, -(2**63), -1, id="and back"),
+        pytest.param("int64", 0, -(2**63), -1, id="one too many"),
+        pytest.param("float64", 0.0, HUGE, TINY, id="float64"),
+        pytest.param("float32", 0.0, ldexp(1.0, 127), ldexp(1.0, -149), id="float32"),
+        pytest.param("bfloat16", 0.0, ldexp(1.0, 127), ldexp(1.0, -120), id="bfloat16"),
+    ],
+)
+def test_more_elements_than_a_dimension_can_have_is_an_error(name, start, limit, delta):
+    """No machine has the memory: a dimension is an int64."""
+    with pytest.raises(ValueError, match=f"{count(start, limit, delta)} elements"):
+        call(name, start, limit, delta, version=27)
 
 
 @pytest.mark.parametrize(("version", "name"), EACH_TYPE)

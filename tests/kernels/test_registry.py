@@ -92,7 +92,7 @@ def test_the_package_imports_every_module_that_registers():
 
 
 def test_a_kernel_is_found_by_the_version_that_the_opset_resolves_to():
-    """At opset 12 Range is Range-11; Softmax-like changes between versions are never mixed up."""
+    """At opset 12 Range is Range-11; Scan-8 and Scan-9 are different functions."""
     assert registry.find(onnx.defs.get_schema("Range", 12)).since_version == 11
     assert registry.find(onnx.defs.get_schema("Scan", 8)).function.__name__ == "scan_8"
     assert registry.find(onnx.defs.get_schema("Scan", 9)).function.__name__ == "scan_9"

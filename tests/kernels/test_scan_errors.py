@@ -4,8 +4,6 @@ What a model shows is found before anything runs: the evaluator's constructor ra
 What only the values show is found by the node, whose error names the operator.
 """
 
-import re
-
 import numpy as np
 import onnx.parser
 import pytest
@@ -33,7 +31,7 @@ def assert_fails(text, opset, feeds, *parts):
 
 
 def assert_has(caught, parts):
-    missing = [part for part in parts if not re.search(re.escape(part), str(caught.value))]
+    missing = [part for part in parts if part not in str(caught.value)]
     assert not missing, f"{missing} not in {caught.value}"
 
 
@@ -152,7 +150,11 @@ def test_a_scan_that_breaks_a_rule_is_refused_before_it_runs(changes, parts, ops
     ("changes", "feeds", "parts"),
     [
         pytest.param(
-            {"m": "num_scan_inputs = 0,", "code": "u = Neg (t) o = Neg (e)"},
+            {
+                "m": "num_scan_inputs = 0,",
+                "body": "(float[P] t, float[Q, O] e) => (float[R] u, float[S, T] o)",
+                "code": "u = Neg (t) o = Neg (e)",
+            },
             {},
             ["num_scan_inputs is 0", "[1, 2]"],
             id="nothing to scan",

@@ -537,6 +537,8 @@ ERRORS = [
     ("Gather", 13, (X, np.array(-4)), {"axis": 1}, IndexError, r"index -4 is outside \[-3, 2\]"),
     ("Gather", 13, (filled((3, 0)), ints(3)), {"axis": 0}, IndexError, "index 3 is outside"),
     ("Gather", 13, (filled((0, 3)), ints(0)), {"axis": 0}, IndexError, "index 0 is outside"),
+    ("Gather", 13, (filled((0, 2)), ints(2)), {"axis": 1}, IndexError, "index 2 is outside"),
+    ("Gather", 13, (filled((0, 2)), np.array(-3)), {"axis": 1}, IndexError, "index -3 is outside"),
     ("Gather", 13, (filled(()), ints(0)), {"axis": 0}, ValueError, "rank 0"),
     ("Expand", 8, (X, ints(2, 2)), {}, ValueError, r"\(2, 3\) does not broadcast with \[2, 2\]"),
     ("Expand", 13, (X, ints(0, 3)), {}, ValueError, "does not broadcast with"),
