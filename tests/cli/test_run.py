@@ -49,7 +49,7 @@ def test_changing_one_number_fails_the_run_and_names_the_element(opcheck, small)
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
-        ("    node: Add(a, b) -> (c)", "\tnode: Add(a, b) -> (c)", 6, "indent with spaces"),
+        ("    node: Add(a, b) -> (c)", "\tnode: Add(a, b) -> (c)", 6, "seen a tab in the indentation, wanted spaces"),
         ("    why:", "    wyh:", 5, "did you mean 'why'?"),
     ],
     ids=["tab", "wrong-key"],
@@ -84,7 +84,7 @@ def test_a_bad_case_does_not_stop_the_good_ones(opcheck, small):
             2,
             "no backend is called 'no-such'; there are builtin, reference",
         ),
-        (("-k", "a and"), 2, "seen 'the end', wanted a word"),
+        (("-k", "a and"), 2, "seen the end, wanted a word"),
         (("--dtype", "float33"), 2, "'float33' is no element type of ONNX"),
         (("--wrong",), 2, "No such option"),
         (("--backend", "mini:does-not-start"), 3, "did not start"),

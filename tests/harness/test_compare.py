@@ -212,7 +212,8 @@ def test_signed_zero_looks_at_zeros_only():
         # abs(got - expected) <= atol + rtol * abs(expected), of what is expected.
         (100.0, 110.0, {"rtol": 0.1}, True), (110.0, 100.0, {"rtol": 0.0909}, False),
         (100.0, 110.5, {"rtol": 0.1}, False), (-100.0, -110.0, {"rtol": 0.1}, True),
-        (100.0, 111.0, {"rtol": 0.1, "atol": 1}, True), (100.0, 111.5, {"rtol": 0.1, "atol": 1}, False),
+        (100.0, 111.0, {"rtol": 0.1, "atol": 1}, True),
+        (100.0, 111.5, {"rtol": 0.1, "atol": 1}, False),
         (0.0, 0.5, {"atol": 0.5}, True), (0.0, 0.5625, {"atol": 0.5}, False),
         (0.0, 1e-30, {"rtol": 1000}, False), (1.0, -1.0, {"rtol": 1}, False),
         # 0 is a tolerance, and no default takes its place.
@@ -220,7 +221,8 @@ def test_signed_zero_looks_at_zeros_only():
         (1.0, 1.0000001, {}, False), (1.0, 1.0, {"rtol": 0, "atol": 0}, True),
         # Units in the last place, or the formula: either is enough.
         (1.0, 1.0000001, {"ulp": 1}, True), (1.0, 1.0000002, {"ulp": 1}, False),
-        (1.0, 1.0000002, {"ulp": 1, "rtol": 1e-6}, True), (1.0, 1.0000002, {"ulp": 2, "atol": 0}, True),
+        (1.0, 1.0000002, {"ulp": 1, "rtol": 1e-6}, True),
+        (1.0, 1.0000002, {"ulp": 2, "atol": 0}, True),
         (1.0, 1.0000001, {"ulp": 0.5}, False), (1.0, 1.0000001, {"ulp": 1.5}, True),
         (INF, INF, {"rtol": 0.1}, True), (INF, 1.0, {"rtol": 0.1, "ulp": 1e30}, False),
     ],
@@ -438,7 +440,8 @@ def test_the_formula_against_exact_arithmetic(a, b, rtol, atol):
 @pytest.mark.parametrize(
     "value",
     [
-        np.float32(0.1), np.float64(0.1), np.float16(0.1), ml_dtypes.bfloat16(0.1), np.int64(-(2**63)),
+        np.float32(0.1), np.float64(0.1), np.float16(0.1), ml_dtypes.bfloat16(0.1),
+        np.int64(-(2**63)),
         np.uint64(2**64 - 1), ml_dtypes.float8_e4m3fn(0.1), np.complex64(0.1 + 2j), np.bool_(True),
         ml_dtypes.int4(-8), ml_dtypes.uint2(3), ml_dtypes.float4_e2m1fn(-1.5),
     ],

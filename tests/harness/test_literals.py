@@ -258,6 +258,9 @@ def test_integers_become_floats_exactly_too():
     assert one(2**53 + 1, "float64") == 2.0**53
     assert one(2**53 + 3, "float64") == 2.0**53 + 4
     assert one(10**40 + 1, "float64") == 1e40
+    # Just above a midpoint, on which a double would lie.
+    assert one(2**60 + 2**36 + 1, "float32") == 2.0**60 + 2.0**37
+    assert one(2**60 + 2**52 + 1, "bfloat16") == 2.0**60 + 2.0**53
 
 
 @pytest.mark.parametrize("name", [n for n in FLOATS if ELEMENT_TYPES[n].bits <= 8])

@@ -161,13 +161,14 @@ def test_outputs_may_be_inputs_or_initializers():
     assert (x, k, y) == (2, 3, -2)
 
 
-def test_an_output_without_a_name_is_computed_and_dropped():
+@pytest.mark.parametrize(
+    ("outputs", "wanted"), [('"", y', [3, 4]), ('y, ""', [1, 2])], ids=["first", "last"]
+)
+def test_an_output_without_a_name_is_computed_and_dropped(outputs, wanted):
     """Only the outputs that a node names are kept; the others keep their places."""
-    (y,) = run(
-        'g (float[4] x) => (float[2] y) { "", y = Split <num_outputs = 2> (x) }',
-        x=f32([1, 2, 3, 4]),
-    )
-    assert y.tolist() == [3, 4]
+    text = f"g (float[4] x) => (float[2] y) {{ {outputs} = Split <num_outputs = 2> (x) }}"
+    (y,) = run(text, x=f32([1, 2, 3, 4]))
+    assert y.tolist() == wanted
 
 
 # Initializers and constants

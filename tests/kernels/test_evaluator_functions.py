@@ -5,7 +5,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from opcheck.kernels import Evaluator, InvalidModel, Unsupported
+from opcheck.kernels import Evaluator, InvalidModel, NodeError, Unsupported
 
 HEADER = '<ir_version: 10, opset_import: ["": 18, "f": 1]>'
 
@@ -361,3 +361,19 @@ def test_a_loop_in_a_function_may_run_no_iteration():
         x=np.ones((2, 3), np.float32),
     )
     assert (y.dtype, y.shape) == (np.float32, (0, 4, 3))
+
+
+@pytest.mark.parametrize("condition", ["Identity (v)", "SequenceConstruct (c)"])
+def test_a_condition_that_is_no_bool_is_an_error_where_only_the_run_shows_it(condition):
+    """The body of a Loop in a function declares no types: the Loop checks what it gets."""
+    text = f"""
+        g (int64 m, float x) => (float y) {{ y = f.F (m, x) }}
+        <domain: "f", opset_import: ["": 18]>
+        F (m, x) => (y) {{
+          y = Loop (m, "", x) <body = b (i, c, v) => (d, w) {{
+            d = {condition}
+            w = Identity (v)
+          }}>
+        }}"""
+    with pytest.raises((InvalidModel, NodeError), match=r"condition is .*; it must be .*bool"):
+        run(text, m=i64(2), x=f32(1))

@@ -156,6 +156,7 @@ def test_ties_go_to_the_even_neighbour_and_all_else_to_the_nearer_one(name):
     """Between each two neighbours: the midpoint, and just beside it on both sides.
 
     2**-40 is less than float32 resolves: who goes by way of float32 sees a tie there.
+    Who rounds to float32 0.9 steps beside a midpoint must not step back onto the midpoint.
     """
     values = ladder(LAYOUTS[name])
     pairs = list(itertools.pairwise(values))
@@ -166,6 +167,8 @@ def test_ties_go_to_the_even_neighbour_and_all_else_to_the_nearer_one(name):
         middle = (low + high) / 2
         points += [middle, middle * (1 - 2.0**-40), middle * (1 + 2.0**-40)]
         points += [nextafter(middle, 0), nextafter(middle, inf)]
+        step = float(np.spacing(np.float32(middle)))
+        points += [middle + 0.9 * step, middle - 0.9 * step]
     assert_narrow(dtype_of(name), [*points, *(-p for p in points)])
 
 
