@@ -49,7 +49,7 @@ def test_changing_one_number_fails_the_run_and_names_the_element(opcheck, small)
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
-        ("    node: Add(a, b) -> (c)", "\tnode: Add(a, b) -> (c)", 6, "seen a tab in the indentation, wanted spaces"),
+        ("    node: Add(a, b) -> (c)", "\tnode: Add(a, b) -> (c)", 6, "seen a tab in the"),
         ("    why:", "    wyh:", 5, "did you mean 'why'?"),
     ],
     ids=["tab", "wrong-key"],
