@@ -229,6 +229,8 @@ def replace_words(text: str, words: dict[str, str]) -> str:
 def inside(folder: Path, name: str, key: str) -> Path:
     """Return the path of a file below a folder; raises ``CaseError`` for one outside it."""
     wanted = "a file below the case file's folder"
+    if "\0" in name:  # Python 3.13 says no more than that there is no such file
+        raise CaseError((key,), f"{shorten(name)}, with a null byte", wanted)
     try:
         path = (folder / name).resolve()
         is_file = path.is_file()

@@ -101,11 +101,8 @@ def test_quoted_scalars_are_strings(text, style):
 
 def test_block_scalars_are_strings():
     """Literal and folded blocks are strings, whatever they look like."""
-    assert value("a: |\n  12\nb: >\n  true\nc: |-\n  1.5\n") == {
-        "a": "12\n",
-        "b": "true\n",
-        "c": "1.5",
-    }
+    text = "a: |\n  12\nb: >\n  true\nc: |-\n  1.5\nd: >-\n  null\n"
+    assert value(text) == {"a": "12\n", "b": "true\n", "c": "1.5", "d": "null"}
 
 
 def test_lists_mappings_and_aliases():
