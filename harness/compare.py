@@ -281,6 +281,10 @@ def element_text(value: Any) -> str:
     """Write one element so that reading it gives the same value."""
     if isinstance(value, str):
         return utf8(repr(value))
+    if isinstance(value, np.float16):
+        return str(float(value))  # all its digits: NumPy writes 65504 as 65500
+    if isinstance(value, np.floating) and 1e-4 <= abs(float(value)) < 1e16:
+        return np.format_float_positional(value, unique=True, trim="0")
     if isinstance(value, np.bool_ | np.integer | np.floating | np.complexfloating):
         return str(value)
     element = element_type_of(value.dtype) if isinstance(value, np.generic) else None
