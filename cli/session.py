@@ -23,7 +23,8 @@ from ..backends import CannotRun, UnknownBackend, check, create, create_here
 from ..harness.case import Case
 from ..harness.judge import Options
 from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run
-from ..harness.runner import BackendFailed, Executor, Here, Workers, run_all
+from ..harness.runner import Executor, Here, run_all
+from ..harness.workers import BackendFailed, Workers
 from ..reports import jsonl, terminal
 from ..reports.junit import junit
 from .loading import Status, as_problem, load

@@ -89,6 +89,8 @@ class Record(msgspec.Struct, frozen=True, tag="record", tag_field="is"):
     printed: str = ""
     seconds: float = 0.0
     why: str = ""
+    #: The different outcomes of repetitions, where there is more than one.
+    flaky: list[str] = []
 
     @property
     def acceptable(self) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
+from .case import Case
 from .casefile import Loaded, load
 from .errors import Path as PathInside
 
@@ -99,3 +102,13 @@ def _no_case(source: str, files: list[Loaded]) -> str:
     ids = [f"{known[title].file}::{title}" for title in near]
     hint = f"; did you mean {' or '.join(ids)}?" if ids else ""
     return f"{path} has no case {wanted!r}{hint}"
+
+
+def load_cases(name: str, ids: Collection[str]) -> dict[str, Case]:
+    """Return the cases of one source, named as ids name it, that have these ids."""
+    return {case.id: case for case in _loaded(name).cases if case.id in ids}
+
+
+@cache
+def _loaded(name: str) -> Loaded:
+    return load(locate(name), name)

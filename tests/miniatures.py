@@ -7,6 +7,7 @@ Those that give outputs start from what the built-in kernels give.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -82,6 +83,77 @@ def _hang() -> None:
         time.sleep(60)
 
 
+def _loop_in_c() -> None:
+    """Loop without ever giving the interpreter back: one long operation holds its lock."""
+    re.fullmatch(r"(a|aa)+$", "a" * 200 + "b")
+
+
+def _eat_memory() -> None:
+    eaten = []
+    while True:
+        eaten.append(np.ones(2**22))  # 32 MiB, touched
+
+
+def _fork() -> None:
+    """Fork twice: one child stays, one comes out of the backend as if it were the worker."""
+    if os.fork() == 0:
+        while True:
+            time.sleep(60)
+    os.fork()
+
+
+def _flood() -> None:
+    block = b"x" * 2**20
+    for _ in range(300):
+        os.write(1, block)
+
+
+class StrangeError(Exception):
+    """An exception that cannot be pickled, and whose text cannot be had."""
+
+    def __init__(self) -> None:
+        super().__init__("strange")
+        self.hook = lambda: None
+
+
+def _close_pipes() -> None:
+    os.closerange(0, 256)
+
+
+class Counting:
+    """Gives right and wrong outputs in turn."""
+
+    name = "every-second"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def version(self) -> str:
+        return "0"
+
+    def prepare(self, model: Any) -> Any:
+        self.calls += 1
+        return MINIATURES["right" if self.calls % 2 else "wrong-value"].prepare(model)
+
+
+class AtCase:
+    """Right, but for the case whose first input is 17: there it does as another miniature."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.other = MINIATURES[name.partition(":")[2]]
+
+    def version(self) -> str:
+        return "0"
+
+    def prepare(self, model: Any) -> Any:
+        def run(feeds: Any) -> Any:
+            chosen = self.other if float(feeds["a"]) == 17 else MINIATURES["right"]
+            return chosen.prepare(model)(feeds)
+
+        return run
+
+
 MINIATURES = {
     m.name: m
     for m in (
@@ -106,6 +178,13 @@ MINIATURES = {
         Miniature("abort", run=os.abort),
         Miniature("exit-now", run=lambda: os._exit(3)),
         Miniature("hangs", run=_hang),
+        Miniature("loops-in-c", run=_loop_in_c),
+        Miniature("eats-memory", run=_eat_memory),
+        Miniature("forks", run=_fork),
+        Miniature("floods", run=_flood),
+        Miniature("raises-strange", run=_raise(StrangeError())),
+        Miniature("closes-pipes", run=_close_pipes),
+        Miniature("slow", run=lambda: time.sleep(0.05)),
         Miniature("prints", run=_print_everywhere, load=_raise(RuntimeError("after printing"))),
         Miniature("chatty", _every(_plus_one), run=_print_everywhere),
         Miniature("says-markup", load=_raise(RuntimeError("[red]<b>]]>\x00\x1b[31m\ud800 done"))),
@@ -113,16 +192,18 @@ MINIATURES = {
 }
 
 
-def create(name: str) -> Miniature:
+def create(name: str) -> Any:
     """Make a miniature by its name."""
     if name == "does-not-start":
         raise RuntimeError("no licence found")
     if name == "dies-starting":
         os._exit(9)
-    return MINIATURES[name]
+    if name == "every-second":
+        return Counting()
+    return AtCase(name) if name.startswith("at-17:") else MINIATURES[name]
 
 
-def entry(argument: str) -> Miniature:
+def entry(argument: str) -> Any:
     """The entry point ``mini:NAME``."""
     made = create(argument or "right")
     made.name = f"mini:{argument}"

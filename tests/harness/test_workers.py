@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,15 @@ from miniatures import create
 from opcheck.harness.casefile import load
 from opcheck.harness.judge import Options
 from opcheck.harness.record import Outcome, Record
-from opcheck.harness.runner import BackendFailed, Here, Workers, run_all
+from opcheck.harness.runner import Here, run_all
+from opcheck.harness.workers import BackendFailed, Workers
 
 
 @contextmanager
-def workers(name: str, jobs: int = 2, time_limit: float = 20.0) -> Iterator[Workers]:
-    made = Workers("miniatures:create", name, Options(time_limit=time_limit), jobs)
+def workers(
+    name: str, jobs: int = 2, time_limit: float = 20.0, memory: int | None = None
+) -> Iterator[Workers]:
+    made = Workers("miniatures:create", name, Options(time_limit=time_limit), jobs, memory)
     try:
         yield made
     finally:
@@ -84,18 +89,103 @@ def test_a_backend_that_does_not_start_says_so(name):
 
 
 def test_no_process_is_left_behind(small):
-    """After closing, the processes of the pool are gone."""
+    """After closing, the workers and what they have started are gone."""
     path = str(small / "add.yaml")
-    with workers("right") as executor:
+    with workers("forks") as executor:
         records = list(executor.run(load(Path(path), path).cases))
-        pids = [
-            process.pid for process in executor._pool._pool_manager.worker_manager.workers.values()
-        ]
-    assert records
+        logs = list(Path(executor._folder.name).glob("*.log"))
+        pids = [int(log.stem) for log in logs]
+    assert {r.outcome for r in records} == {Outcome.PASSED}
     assert pids
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(map(alive, pids)):
+        time.sleep(0.05)
+    assert not any(map(alive, pids))
+
+
+def alive(group: int) -> bool:
+    """Tell whether a process of a group is left that is no zombie."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group and fields[0] != "Z":
+                return True
+    return False
+
+
+MANY = """\
+operator: Add
+opset: 14
+cases:
+""" + "".join(
+    f"""\
+  - name: case_{i}
+    node: Add(a, b) -> (c)
+    inputs: {{a: {{dtype: float32, data: {i}}}, b: {{dtype: float32, data: 1}}}}
+    outputs: {{c: {{dtype: float32, data: {i + 1}}}}}
+"""
+    for i in range(50)
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [
+        ("segfault", Outcome.CRASHED),
+        ("abort", Outcome.CRASHED),
+        ("exit-now", Outcome.CRASHED),
+        ("loops-in-c", Outcome.TIMED_OUT),
+        ("hangs", Outcome.TIMED_OUT),
+        ("eats-memory", Outcome.OUT_OF_MEMORY),
+        ("forks", Outcome.PASSED),
+        ("floods", Outcome.PASSED),
+        ("wrong-dtype", Outcome.FAILED),
+        ("raises-strange", Outcome.ERRORED),
+        ("closes-pipes", Outcome.PASSED),
+        ("exits", Outcome.ERRORED),
+    ],
+)
+def test_an_evil_case_costs_only_itself(tmp_path, name, outcome):
+    """Of 50 cases, one is evil: it gets its outcome, the other 49 pass, in their order."""
+    path = tmp_path / "many.yaml"
+    path.write_text(MANY)
+    cases = load(path, str(path)).cases
+    with workers(f"at-17:{name}", time_limit=5.0, memory=2**30) as executor:
+        records = list(executor.run(cases))
+    assert [r.case for r in records] == [c.id for c in cases]
+    assert records[17].outcome is outcome
+    assert {r.outcome for i, r in enumerate(records) if i != 17} == {Outcome.PASSED}
+
+
+def test_killed_workers_cost_no_outcome(tmp_path):
+    """``kill -9`` of a random worker, again and again: every case gets its right outcome."""
+    path = tmp_path / "many.yaml"
+    path.write_text(MANY)
+    cases = load(path, str(path)).cases
+    with workers("slow") as executor:
+        records = []
+        for record in executor.run(cases):
+            records.append(record)
+            if len(records) % 8 == 0:
+                busy = [b.pid for b in executor._running if b.pid]
+                for pid in busy[:1]:
+                    with suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
+    assert [r.case for r in records] == [c.id for c in cases]
+    assert {r.outcome for r in records} == {Outcome.PASSED}
+
+
+def test_repetitions_that_differ_are_flaky(small):
+    """One record per case; it is the one that failed, and names both outcomes."""
+    path = str(small / "add.yaml")
+    cases = load(Path(path), path).cases
+    with workers("every-second", jobs=1) as executor:
+        records = list(run_all(cases, [executor], repetitions=2))
+    assert [r.case for r in records] == [c.id for c in cases]
+    assert {r.outcome for r in records} == {Outcome.FAILED}
+    assert {tuple(r.flaky) for r in records} == {("passed", "failed")}
+    with workers("right", jobs=1) as executor:
+        assert all(not r.flaky for r in run_all(cases, [executor], repetitions=3))
 
 
 def test_records_come_case_by_case(small):

@@ -1,0 +1,320 @@
+"""Runs cases in worker processes: what a runtime does to its process costs one case.
+
+Each worker has a pool of its own, so that a worker that dies disturbs no other.
+A worker is handed batches; it writes a record to a file as soon as it has it.
+So the parent knows at any time which case is running, for how long, and what is done:
+
+- a case without progress for its time limit is timed out, and its worker killed;
+- a case whose worker died is run again, alone in a new worker, and what comes of that counts;
+- all other cases of the batch keep their records or go into a new batch.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pebble import ProcessExpired, ProcessPool
+
+from . import worker
+from .case import Case
+from .judge import Options, blank
+from .record import Outcome, Record
+
+#: Seconds in which a worker must have its backend ready.
+START_LIMIT = 120.0
+#: Seconds that a batch should take; its size follows from the cases before.
+BATCH_SECONDS = 0.25
+MAX_BATCH = 64
+#: Seconds between two looks at the workers.
+LOOK = 0.02
+#: Seconds that a worker may take to end a batch after its last record.
+GRACE = 2.0
+#: A file that catches what a backend prints is emptied when it grows beyond this.
+MAX_LOG = 32 * 2**20
+
+#: What a process says that dies for want of memory.
+_NO_MEMORY = re.compile(r"bad_alloc|out of memory|cannot allocate|MemoryError", re.IGNORECASE)
+
+
+class BackendFailed(Exception):
+    """A backend did not start in its worker."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Cases that a worker has been handed, by their places among all."""
+
+    places: list[int]
+    path: Path
+    pool: ProcessPool
+    future: Future[Any]
+    since: float
+    pid: int = 0
+    seen: int = 0
+    #: Why this worker was killed, if it was.
+    verdict: tuple[Outcome, str] | None = None
+
+
+@dataclass(slots=True)
+class _Queue:
+    """What is still to be run: runs of places that may share a batch, and single ones."""
+
+    places: deque[int]
+    alone: deque[int] = field(default_factory=deque)
+
+    def __bool__(self) -> bool:
+        return bool(self.places or self.alone)
+
+
+class Workers:
+    """Runs cases on a backend in worker processes.
+
+    ``factory`` is ``module:function`` of the function that makes a backend of its name.
+    ``memory`` is the limit of a worker in bytes.
+    """
+
+    def __init__(
+        self,
+        factory: str,
+        backend: str,
+        options: Options,
+        jobs: int,
+        memory: int | None = None,
+    ) -> None:
+        self.backend = backend
+        self._options = options
+        self._memory = memory
+        self._folder = tempfile.TemporaryDirectory(prefix="opcheck-", ignore_cleanup_errors=True)
+        self._context = quiet_forkserver()
+        self._setup = worker.Setup(factory, backend, options, self._folder.name, memory)
+        self._idle = [self._new_pool() for _ in range(jobs)]
+        self._running: list[_Batch] = []
+        self._batches = 0
+        self._seconds_per_case = BATCH_SECONDS
+
+    def _new_pool(self) -> ProcessPool:
+        return ProcessPool(
+            max_workers=1,
+            initializer=worker.start,
+            initargs=(self._setup,),
+            context=self._context,
+        )
+
+    def version(self) -> str:
+        """Return the backend's version; raises ``BackendFailed`` where it does not start."""
+        try:
+            return str(self._idle[0].schedule(worker.version, timeout=START_LIMIT).result())
+        except (RuntimeError, TimeoutError, OSError) as error:
+            raise BackendFailed(f"the backend {self.backend} did not start: {error}") from error
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Record]:
+        """Return one record per case, in order."""
+        queue = _Queue(deque(range(len(cases))))
+        done: dict[int, Record] = {}
+        tries: dict[int, int] = {}
+        following = 0
+        while following < len(cases):
+            while self._idle and queue:
+                self._submit(queue, cases)
+            wait([b.future for b in self._running], timeout=LOOK, return_when=FIRST_COMPLETED)
+            for batch in list(self._running):
+                self._look(batch, done)
+                if batch.future.done():
+                    self._running.remove(batch)
+                    self._finish(batch, cases, done, queue, tries)
+            while following in done:
+                yield done.pop(following)
+                following += 1
+
+    def _submit(self, queue: _Queue, cases: Sequence[Case]) -> None:
+        """Hand a batch to an idle worker."""
+        places = [queue.alone.popleft()] if queue.alone else self._next_places(queue, cases)
+        name = cases[places[0]].file
+        self._batches += 1
+        path = Path(self._folder.name) / f"batch-{self._batches}"
+        pool = self._idle.pop()
+        arguments = (name, [cases[p].id for p in places], str(path))
+        try:
+            future: Future[Any] = pool.schedule(worker.run_batch, args=arguments)
+        except RuntimeError:  # the pool is broken: its worker died at a bad moment
+            _close(pool)
+            pool = self._new_pool()
+            future = pool.schedule(worker.run_batch, args=arguments)
+        self._running.append(_Batch(places, path, pool, future, time.monotonic()))
+
+    def _next_places(self, queue: _Queue, cases: Sequence[Case]) -> list[int]:
+        """Take as many cases of one source as should fill a batch."""
+        share = -(-len(queue.places) // (2 * (len(self._idle) + len(self._running))))
+        size = max(1, min(MAX_BATCH, share, int(BATCH_SECONDS / self._seconds_per_case)))
+        places = [queue.places.popleft()]
+        while queue.places and len(places) < size:
+            if cases[queue.places[0]].file != cases[places[0]].file:
+                break
+            places.append(queue.places.popleft())
+        return places
+
+    def _look(self, batch: _Batch, done: dict[int, Record]) -> None:
+        """Take the new records of a batch; kill its worker if it is past a limit."""
+        entries = worker.read_progress(batch.path)
+        if entries and not batch.pid:
+            batch.pid = int(entries[0])
+            batch.since = time.monotonic()
+        records = entries[1:]
+        for place, raw in zip(batch.places[batch.seen :], records[batch.seen :], strict=False):
+            record = done[place] = msgspec.msgpack.decode(raw, type=Record)
+            batch.since = time.monotonic()
+            self._seconds_per_case = max(1e-4, 0.8 * self._seconds_per_case + 0.2 * record.seconds)
+        batch.seen = min(len(records), len(batch.places))
+        if not batch.future.done() and batch.verdict is None:
+            self._enforce(batch)
+
+    def _enforce(self, batch: _Batch) -> None:
+        """Hold a running worker against its limits of time, memory and output."""
+        waited = time.monotonic() - batch.since
+        limit = self._options.time_limit
+        if batch.seen == len(batch.places):
+            if waited > GRACE:
+                self._kill(batch, Outcome.PASSED, "")
+        elif not batch.pid:
+            if waited > START_LIMIT:
+                message = f"the backend was not ready after {START_LIMIT:g} s"
+                self._kill(batch, Outcome.ERRORED, message)
+        elif waited > limit:
+            self._kill(batch, Outcome.TIMED_OUT, f"no result after {limit:g} s")
+        elif self._memory is not None and _resident(batch.pid) > self._memory:
+            message = f"more than {self._memory / 2**30:g} GiB of memory"
+            self._kill(batch, Outcome.OUT_OF_MEMORY, message)
+        log = worker.log_path(self._folder.name, batch.pid)
+        with suppress(OSError):
+            if batch.pid and log.stat().st_size > MAX_LOG:
+                os.truncate(log, 0)
+
+    def _kill(self, batch: _Batch, outcome: Outcome, message: str) -> None:
+        batch.verdict = (outcome, message)
+        if batch.pid:
+            _kill_group(batch.pid)
+        else:
+            batch.future.cancel()
+
+    def _finish(
+        self,
+        batch: _Batch,
+        cases: Sequence[Case],
+        done: dict[int, Record],
+        queue: _Queue,
+        tries: dict[int, int],
+    ) -> None:
+        """Book the end of a batch: all of it, or up to the case that its worker died of."""
+        self._look(batch, done)
+        error = None if batch.future.cancelled() else batch.future.exception()
+        left = batch.places[batch.seen :]
+        if left:
+            guilty, *others = left
+            record = self._fate(batch, cases[guilty], error)
+            first_death = record.outcome is Outcome.CRASHED and tries.get(guilty, 0) == 0
+            if first_death or (not batch.pid and tries.get(guilty, 0) < 2):
+                tries[guilty] = tries.get(guilty, 0) + 1
+                queue.alone.append(guilty)
+            else:
+                done[guilty] = record
+            queue.places.extendleft(reversed(others))
+        if error is not None or batch.future.cancelled() or batch.verdict is not None:
+            if batch.pid:
+                _kill_group(batch.pid)
+            _close(batch.pool)
+            batch.pool = self._new_pool()
+        self._idle.append(batch.pool)
+        batch.path.unlink(missing_ok=True)
+
+    def _fate(self, batch: _Batch, case: Case, error: BaseException | None) -> Record:
+        """Say what became of the case during which a worker ended."""
+        printed = worker.read_printed(worker.log_path(self._folder.name, batch.pid))
+        if batch.verdict is not None and batch.verdict[0] is not Outcome.PASSED:
+            record = blank(case, self.backend, *batch.verdict)
+        elif isinstance(error, ProcessExpired):
+            limited = self._memory is not None and _NO_MEMORY.search(printed)
+            outcome = Outcome.OUT_OF_MEMORY if limited else Outcome.CRASHED
+            record = blank(case, self.backend, outcome, _death(error.exitcode))
+        else:
+            said = f"{type(error).__name__}: {error}" if error else "the worker gave no result"
+            record = blank(case, self.backend, Outcome.ERRORED, said)
+        return msgspec.structs.replace(record, printed=printed)
+
+    def close(self) -> None:
+        """Stop at once; leave no process behind."""
+        for batch in self._running:
+            if batch.pid:
+                _kill_group(batch.pid)
+        for pool in [*self._idle, *(b.pool for b in self._running)]:
+            _close(pool)
+        for path in Path(self._folder.name).glob("*.log"):
+            _kill_group(int(path.stem))
+        self._folder.cleanup()
+
+
+def _close(pool: ProcessPool) -> None:
+    pool.stop()
+    pool.join()
+
+
+def _kill_group(pid: int) -> None:
+    """Kill a worker and all that it has started; the worker leads a group of its own."""
+    with suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _resident(pid: int) -> int:
+    """Return the resident memory of a process in bytes, 0 where the system does not say."""
+    if sys.platform != "linux":
+        return 0
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _death(code: int | None) -> str:
+    """Say how a process died."""
+    if code is None or code >= 0:
+        return f"the process ended with status {code}"
+    try:
+        return f"the process was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"the process was killed by signal {-code}"
+
+
+def quiet_forkserver() -> Any:
+    """Return the context whose processes are forked from a clean one, which prints nothing.
+
+    A worker that is stopped while it starts would print a traceback from there.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([worker.__name__])
+    kept = {stream: os.dup(stream) for stream in (1, 2)}
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for stream in kept:
+            os.dup2(nowhere, stream)
+        forkserver.ensure_running()
+    finally:
+        for stream, original in kept.items():
+            os.dup2(original, stream)
+            os.close(original)
+        os.close(nowhere)
+    return context
