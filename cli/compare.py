@@ -29,7 +29,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     Prints for each case that differs what is expected, what each backend gave, and which of them
     is wrong.
     """
-    from .session import CompareSession
+    from .session import CompareSession, session
 
     given["backends"] = ("builtin", *(b for b in given["backends"] if b != "builtin"))
-    ctx.exit(CompareSession(**given).run())
+    ctx.exit(session(CompareSession, given).run())

@@ -13,11 +13,11 @@ from . import options
 @options.sources
 @options.selection
 @click.pass_context
-def list_cases(ctx: click.Context, /, sources: tuple[str, ...], **selection: Any) -> None:
+def list_cases(ctx: click.Context, /, sources: tuple[str, ...], **given: Any) -> None:
     """List the cases of a source, one id a line."""
-    from .loading import Status, load, print_problems
+    from .loading import Selection, Status, load, print_problems
 
-    loaded = load(sources, **selection)
+    loaded = load(sources, Selection(**given))
     for case in loaded.cases:
         click.echo(case.id)
     print_problems(loaded)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 
 import click
 from rich.console import Console
 
+from ..harness import history
+from ..harness.case import Case
 from ..harness.casefile import Loaded
 from ..harness.dtypes import element_type
 from ..harness.errors import CaseError
-from ..harness.record import Problem
-from ..harness.selection import BadExpression, choose
+from ..harness.record import Outcome, Problem
+from ..harness.selection import BadExpression, choose, shard, shuffled
 from ..harness.sources import NoSuchSource, load_all
 from ..reports.terminal import problem
 
@@ -27,29 +32,75 @@ class Status(IntEnum):
     INTERRUPTED = 130
 
 
-def load(
-    sources: tuple[str, ...],
-    *,
-    keyword: str = "",
-    operators: tuple[str, ...] = (),
-    opsets: tuple[int, ...] = (),
-    dtypes: tuple[str, ...] = (),
-) -> Loaded:
+@dataclass(frozen=True)
+class Selection:
+    """Which cases of the sources, in which order: the options of the command line."""
+
+    keyword: str = ""
+    operators: tuple[str, ...] = ()
+    opsets: tuple[int, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    last_failed: bool = False
+    results: str | None = None
+    shard: str | None = None
+    random_order: int | None = None
+
+    @property
+    def everything(self) -> bool:
+        """Whether all cases of the sources are chosen."""
+        return self == Selection(random_order=self.random_order)
+
+
+def load(sources: tuple[str, ...], selection: Selection | None = None) -> Loaded:
     """Load the sources and choose cases; raises ``click.UsageError`` for wrong usage."""
+    selection = selection or Selection()
     try:
-        names = [element_type(name).name for name in dtypes]
+        names = [element_type(name).name for name in selection.dtypes]
     except KeyError as error:
         raise click.UsageError(f"--dtype: {error.args[0]!r} is no element type of ONNX") from None
     try:
         loaded = load_all(list(sources))
         chosen = choose(
-            loaded.cases, keyword=keyword, operators=operators, opsets=opsets, dtypes=names
+            loaded.cases,
+            keyword=selection.keyword,
+            operators=selection.operators,
+            opsets=selection.opsets,
+            dtypes=names,
         )
     except NoSuchSource as error:
         raise click.UsageError(str(error)) from None
     except BadExpression as error:
         raise click.UsageError(f"-k: {error}") from None
-    return Loaded(chosen, loaded.errors)
+    return Loaded(_ordered(_earlier(chosen, selection), selection), loaded.errors)
+
+
+def _earlier(cases: list[Case], selection: Selection) -> list[Case]:
+    """Choose by what came of the cases in an earlier run."""
+    if not (selection.outcomes or selection.last_failed):
+        if selection.results:
+            raise click.UsageError("--results goes with --outcome or --last-failed")
+        return cases
+    try:
+        path = selection.results
+        outcomes = history.of_file(Path(path)) if path else history.last()
+    except history.NoHistory as error:
+        raise click.UsageError(str(error)) from None
+    wanted = history.failed(outcomes) if selection.last_failed else set(outcomes)
+    if selection.outcomes:
+        wanted &= history.with_outcome(outcomes, map(Outcome, selection.outcomes))
+    return [case for case in cases if case.id in wanted]
+
+
+def _ordered(cases: list[Case], selection: Selection) -> list[Case]:
+    """Take a shard, and shuffle."""
+    if selection.shard is not None:
+        found = re.fullmatch(r"(\d+)/(\d+)", selection.shard)
+        if not found or not 1 <= int(found[1]) <= int(found[2]):
+            seen = repr(selection.shard)
+            raise click.UsageError(f"--shard: seen {seen}, wanted I/N with I from 1 to N")
+        cases = shard(cases, int(found[1]), int(found[2]))
+    return cases if selection.random_order is None else shuffled(cases, selection.random_order)
 
 
 def as_problem(error: CaseError) -> Problem:
@@ -61,4 +112,4 @@ def print_problems(loaded: Loaded) -> None:
     """Print the mistakes in case files on standard error."""
     console = Console(stderr=True, highlight=False)
     for error in loaded.errors:
-        console.print(problem(as_problem(error)), soft_wrap=False)
+        console.print(problem(as_problem(error)), crop=False)

@@ -9,27 +9,52 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+#: What ``--outcome`` takes; kept in step with ``harness.record.Outcome`` by a test.
+OUTCOMES = (
+    "passed", "failed", "errored", "unsupported", "crashed", "timed out", "out of memory",
+    "skipped",
+)  # fmt: skip
+
 sources = click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 
 _SELECTION = (
-    click.option("-k", "keyword", metavar="EXPR", default="", help="Only cases whose id matches "
-                 "EXPR: words with and, or, not."),
+    click.option("-k", "keyword", metavar="EXPR", default="",
+                 help="Only cases whose id matches EXPR: words with and, or, not."),
     click.option("--op", "operators", multiple=True, metavar="NAME", help="Only this operator."),
     click.option("--opset", "opsets", multiple=True, type=int, help="Only this opset."),
     click.option("--dtype", "dtypes", multiple=True, metavar="TYPE",
                  help="Only cases with a value of this element type."),
+    click.option("--outcome", "outcomes", multiple=True, type=click.Choice(OUTCOMES),
+                 help="Only cases that had this outcome in the last run from this folder."),
+    click.option("--last-failed", "--lf", "last_failed", is_flag=True,
+                 help="Only cases that did not pass in the last run from this folder."),
+    click.option("--results", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
+                 help="Take --outcome and --last-failed from a result file of --json instead."),
+    click.option("--shard", metavar="I/N",
+                 help="Only part I of N; a case stays in its part when others are added."),
+    click.option("--random-order", type=int, metavar="SEED",
+                 help="Run the cases in an order that SEED decides."),
 )  # fmt: skip
 
 _JUDGING = (
-    click.option("--ulp", type=click.FloatRange(min=0), help="Allow floats to be this many units "
-                 "in the last place away, whatever the case says."),
+    click.option("--ulp", type=click.FloatRange(min=0),
+                 help="Allow floats to be this many units in the last place away, "
+                 "whatever the case says."),
     click.option("--rtol", type=click.FloatRange(min=0), help="Allow this relative error."),
     click.option("--atol", type=click.FloatRange(min=0), help="Allow this absolute error."),
     click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0,
                  show_default=True, metavar="SECONDS", help="Time limit of a case."),
+    click.option("--memory", type=click.FloatRange(min=0), default=4.0, show_default=True,
+                 metavar="GIB", help="Memory limit of a worker process; 0 for none."),
+    click.option("--no-isolation", is_flag=True,
+                 help="Run the backends in this process: a crash ends the run."),
     click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N",
                  help="Worker processes of each backend [default: the cores]."),
+    click.option("--repeat", type=click.IntRange(min=1), default=1, metavar="N",
+                 help="Run each case N times; outcomes that differ are flaky."),
     click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first case that fails."),
+    click.option("--maxfail", type=click.IntRange(min=1), metavar="N",
+                 help="Stop after N cases that fail."),
     click.option("-q", "--quiet", is_flag=True, help="Print the totals only."),
     click.option("-v", "--verbose", is_flag=True, help="Print a line for each case."),
     click.option("--json", "json_file", type=click.Path(dir_okay=False, writable=True),

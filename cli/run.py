@@ -24,7 +24,7 @@ from . import options
 @click.pass_context
 def run(ctx: click.Context, /, **given: Any) -> None:
     """Run cases and print what differs from what they expect."""
-    from .session import RunSession
+    from .session import RunSession, session
 
     given["backends"] = given["backends"] or ("builtin",)
-    ctx.exit(RunSession(**given).run())
+    ctx.exit(session(RunSession, given).run())

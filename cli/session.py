@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any
 
 import click
@@ -20,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from .. import __version__
 from ..backends import CannotRun, UnknownBackend, check, create, create_here
+from ..harness import history
 from ..harness.case import Case
 from ..harness.judge import Options
 from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run
@@ -27,7 +30,7 @@ from ..harness.runner import Executor, Here, run_all
 from ..harness.workers import BackendFailed, Workers
 from ..reports import jsonl, terminal
 from ..reports.junit import junit
-from .loading import Status, as_problem, load
+from .loading import Selection, Status, as_problem, load
 
 #: The function by which worker processes make their backend.
 FACTORY = f"{create.__module__}:{create.__name__}"
@@ -35,30 +38,47 @@ FACTORY = f"{create.__module__}:{create.__name__}"
 MANY = 50
 
 
+@dataclass(frozen=True)
+class Settings:
+    """How cases are run and judged, and what is written: the options of the command line."""
+
+    ulp: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    timeout: float = 30.0
+    memory: float = 4.0
+    no_isolation: bool = False
+    jobs: int | None = None
+    repeat: int = 1
+    exitfirst: bool = False
+    maxfail: int | None = None
+    quiet: bool = False
+    verbose: bool = False
+    json_file: str | None = None
+    junit_file: str | None = None
+
+    @property
+    def most_failures(self) -> float:
+        """After how many cases that fail the run stops."""
+        return 1 if self.exitfirst else self.maxfail or float("inf")
+
+
 @dataclass
 class RunSession:
-    """One ``opcheck run``, with the options of the command line."""
+    """One ``opcheck run``."""
 
     sources: tuple[str, ...]
     backends: tuple[str, ...]
-    keyword: str
-    operators: tuple[str, ...]
-    opsets: tuple[int, ...]
-    dtypes: tuple[str, ...]
-    ulp: float | None
-    rtol: float | None
-    atol: float | None
-    timeout: float
-    jobs: int | None
-    exitfirst: bool
-    quiet: bool
-    verbose: bool
-    json_file: str | None
-    junit_file: str | None
+    selection: Selection
+    settings: Settings
     console: Console = field(default_factory=lambda: Console(highlight=False, emoji=False))
+    executors: list[Executor] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     counts: dict[str, dict[Outcome, int]] = field(default_factory=dict)
     by_operator: dict[tuple[str, str], dict[Outcome, int]] = field(default_factory=dict)
+    seen: dict[str, list[str]] = field(default_factory=dict)
+    failures: int = 0
+    flaky: int = 0
     interrupted: bool = False
 
     #: ``compare`` keeps all outputs, to show them beside each other.
@@ -67,13 +87,7 @@ class RunSession:
     def run(self) -> Status:
         """Run everything; return the exit status."""
         start = time.monotonic()
-        loaded = load(
-            self.sources,
-            keyword=self.keyword,
-            operators=self.operators,
-            opsets=self.opsets,
-            dtypes=self.dtypes,
-        )
+        loaded = load(self.sources, self.selection)
         problems = [as_problem(error) for error in loaded.errors]
         for problem in problems:
             self._print(terminal.problem(problem))
@@ -82,37 +96,46 @@ class RunSession:
             return Status.NO_CASE
         with ExitStack() as stack:
             try:
-                executors = [self._executor(name, stack) for name in dict.fromkeys(self.backends)]
-                header = self._header(executors)
+                for name in dict.fromkeys(self.backends):
+                    self.executors.append(self._executor(name, stack))
+                header = self._header()
             except UnknownBackend as error:
                 raise click.UsageError(str(error)) from None
             except (CannotRun, BackendFailed) as error:
                 click.echo(f"opcheck: {error}", err=True)
                 return Status.CANNOT_RUN
-            self.counts = {e.backend: dict.fromkeys(Outcome, 0) for e in executors}
-            out = stack.enter_context(_open(self.json_file)) if self.json_file else None
+            self.counts = {e.backend: dict.fromkeys(Outcome, 0) for e in self.executors}
+            path = self.settings.json_file
+            out = stack.enter_context(_open(path)) if path else None
             _write(out, header, *problems)
-            self._run_cases(loaded.cases, executors, out)
-            footer = self._footer(problems, time.monotonic() - start)
+            self._run_cases(loaded.cases, out)
+            planned = len(loaded.cases) * len(self.executors)
+            footer = self._footer(problems, planned, time.monotonic() - start)
             _write(out, footer)
-        if self.junit_file:
+        history.save(self.seen)
+        if self.settings.junit_file:
             run = Run(header, self.records, problems, footer)
-            with _open(self.junit_file) as file:
+            with _open(self.settings.junit_file) as file:
                 file.write(junit(run))
         return self._finish(footer)
 
     def _executor(self, name: str, stack: ExitStack) -> Executor:
-        options = Options(self.ulp, self.rtol, self.atol, self.keep_outputs, self.timeout)
-        backend = create_here(name, self.timeout)
+        given = self.settings
+        options = Options(given.ulp, given.rtol, given.atol, self.keep_outputs, given.timeout)
+        backend = create_here(name, given.timeout)
+        if backend is None and given.no_isolation:
+            backend = create(name)
         if backend is not None:
             return Here(backend, options)
         check(name)
-        workers = Workers(FACTORY, name, options, self.jobs or os.cpu_count() or 1)
+        memory = int(given.memory * 2**30) or None
+        workers = Workers(FACTORY, name, options, given.jobs or os.cpu_count() or 1, memory)
         stack.callback(workers.close)
         return workers
 
-    def _header(self, executors: list[Executor]) -> Header:
-        given = {"ulp": self.ulp, "rtol": self.rtol, "atol": self.atol, "timeout": self.timeout}
+    def _header(self) -> Header:
+        default = Settings()
+        given = {f.name: getattr(self.settings, f.name) for f in fields(Settings)}
         return Header(
             format=FORMAT,
             opcheck=__version__,
@@ -122,11 +145,11 @@ class RunSession:
             platform=platform.platform(),
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             sources=list(self.sources),
-            backends={e.backend: e.version() for e in executors},
-            options={k: str(v) for k, v in given.items() if v is not None},
+            backends={e.backend: e.version() for e in self.executors},
+            options={k: str(v) for k, v in given.items() if v != getattr(default, k)},
         )
 
-    def _run_cases(self, cases: list[Case], executors: list[Executor], out: IO[str] | None) -> None:
+    def _run_cases(self, cases: list[Case], out: IO[str] | None) -> None:
         """Run the cases; a keyboard interrupt ends it early."""
         bar = Progress(
             TextColumn("{task.description}"),
@@ -135,55 +158,82 @@ class RunSession:
             TimeElapsedColumn(),
             console=self.console,
             transient=True,
-            disable=self.quiet or len(cases) < MANY or not self.console.is_terminal,
+            disable=self.settings.quiet or len(cases) < MANY or not self.console.is_terminal,
         )
         try:
-            with bar:
-                task = bar.add_task("running", total=len(cases) * len(executors))
-                for record in self._results(cases, executors):
+            with bar, self._interruptible():
+                task = bar.add_task("running", total=len(cases) * len(self.executors))
+                for record in self._results(cases):
                     _write(out, record)
                     bar.advance(task)
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _results(self, cases: list[Case], executors: list[Executor]) -> Iterator[Record]:
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """The first Ctrl-C lets what runs come to its end; the second stops at once."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            del number, frame
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.interrupted = True
+            click.echo("opcheck: finishing what runs; Ctrl-C again stops at once", err=True)
+            for executor in self.executors:
+                executor.stop()
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _results(self, cases: list[Case]) -> Iterator[Record]:
         """Return the records as they come, counted and shown."""
-        group: list[Record] = []
-        for record in run_all(cases, executors):
-            self.counts[record.backend][record.outcome] += 1
-            if self.junit_file:
-                self.records.append(record)
-            yield record
-            group.append(record)
-            if len(group) < len(executors):
-                continue
+        for group in run_all(cases, self.executors, self.settings.repeat):
+            for record in group:
+                self._count(record)
+                yield record
             self.show(group)
-            if self.exitfirst and not all(r.acceptable for r in group):
+            self.failures += not all(record.acceptable for record in group)
+            if self.failures >= self.settings.most_failures:
                 return
-            group = []
+
+    def _count(self, record: Record) -> None:
+        self.counts[record.backend][record.outcome] += 1
+        self.seen.setdefault(record.case, []).append(record.outcome.value)
+        self.flaky += bool(record.flaky)
+        if self.settings.junit_file:
+            self.records.append(record)
 
     def show(self, group: list[Record]) -> None:
         """Print the results of one case."""
         for record in group:
-            if self.verbose:
+            if self.settings.verbose:
                 self._print(terminal.verbose_line(record))
-            if not self.quiet and not record.acceptable:
+            if not self.settings.quiet and not record.acceptable:
                 self._print(terminal.failure(record))
 
     def _print(self, *shown: RenderableType) -> None:
         """Print without cutting lines that are not to be wrapped."""
         self.console.print(*shown, crop=False)
 
-    def _footer(self, problems: list[Problem], seconds: float) -> Footer:
+    def _footer(self, problems: list[Problem], planned: int, seconds: float) -> Footer:
         totals = {
             backend: {o.value: n for o, n in by.items() if n} for backend, by in self.counts.items()
         }
-        return Footer(totals, len(problems), round(seconds, 3), self.interrupted)
+        return Footer(
+            totals=totals,
+            problems=len(problems),
+            seconds=round(seconds, 3),
+            interrupted=self.interrupted,
+            missing=planned - sum(sum(by.values()) for by in self.counts.values()),
+            flaky=self.flaky,
+        )
 
     def _finish(self, footer: Footer) -> Status:
         self.show_end(footer)
-        fine = {o.value for o in Outcome if o in (Outcome.PASSED, Outcome.SKIPPED)}
-        unexpected = sum(n for by in footer.totals.values() for o, n in by.items() if o not in fine)
+        unexpected = bool(self.failures or footer.missing)
         self._print(terminal.closing(footer, unexpected))
         if footer.interrupted:
             return Status.INTERRUPTED
@@ -207,17 +257,31 @@ class CompareSession(RunSession):
         for record in group:
             by = self.by_operator.setdefault((record.operator, record.backend), {})
             by[record.outcome] = by.get(record.outcome, 0) + 1
-        if self.verbose:
-            for record in group:
+            if self.settings.verbose:
                 self._print(terminal.verbose_line(record))
-        shown = terminal.comparison(group)
-        if shown is not None and not self.quiet:
-            self._print(shown)
+        if len(group) == len(self.executors) and not self.settings.quiet:
+            shown = terminal.comparison(group)
+            if shown is not None:
+                self._print(shown)
 
     def show_end(self, footer: Footer) -> None:
         """Print the table by operator and the totals."""
         self._print(terminal.operator_table(self.by_operator), "")
         super().show_end(footer)
+
+
+def session(kind: type[RunSession], given: dict[str, Any]) -> RunSession:
+    """Make a session from the parameters of a command."""
+
+    def taken(options: type[Any]) -> dict[str, Any]:
+        return {f.name: given[f.name] for f in fields(options)}
+
+    return kind(
+        given["sources"],
+        given["backends"],
+        Selection(**taken(Selection)),
+        Settings(**taken(Settings)),
+    )
 
 
 def _open(path: str) -> IO[str]:

@@ -129,6 +129,9 @@ class Footer(msgspec.Struct, frozen=True, tag="footer", tag_field="is"):
     problems: int
     seconds: float
     interrupted: bool = False
+    #: Planned results that did not come: the run was interrupted or stopped early.
+    missing: int = 0
+    flaky: int = 0
 
 
 class Run(msgspec.Struct, frozen=True):

@@ -26,8 +26,11 @@ class Executor(Protocol):
     def version(self) -> str:
         """Return the version of the backend."""
 
-    def run(self, cases: Sequence[Case]) -> Iterator[Record]:
-        """Return one record per case, in order."""
+    def run(self, cases: Sequence[Case]) -> Iterator[Record | None]:
+        """Return one record per case, in order; ``None`` for a case left out after ``stop``."""
+
+    def stop(self) -> None:
+        """Begin no other case; what runs comes to its end."""
 
     def close(self) -> None:
         """Stop at once; leave no process behind."""
@@ -40,15 +43,20 @@ class Here:
         self.backend = backend.name
         self._backend = backend
         self._options = options
+        self._stopped = False
 
     def version(self) -> str:
         """Return the version of the backend."""
         return self._backend.version()
 
-    def run(self, cases: Sequence[Case]) -> Iterator[Record]:
-        """Return one record per case, in order."""
+    def run(self, cases: Sequence[Case]) -> Iterator[Record | None]:
+        """Return one record per case, in order; ``None`` for a case left out after ``stop``."""
         for case in cases:
-            yield run_case(case, self._backend, self._options)
+            yield None if self._stopped else run_case(case, self._backend, self._options)
+
+    def stop(self) -> None:
+        """Begin no other case."""
+        self._stopped = True
 
     def close(self) -> None:
         """Nothing is left behind."""
@@ -56,23 +64,26 @@ class Here:
 
 def run_all(
     cases: Sequence[Case], executors: Sequence[Executor], repetitions: int = 1
-) -> Iterator[Record]:
-    """Return the records of all cases on all backends, case by case.
+) -> Iterator[list[Record]]:
+    """Return for each case its records on all backends, in the order of the cases.
+
+    After an executor was stopped, a case may have fewer records, or none.
 
     With several repetitions there is still one record per case and backend: see ``merged``.
     """
     repeated = list(chain.from_iterable(repeat(case, repetitions) for case in cases))
-    streams: list[Iterable[Record]] = [
+    streams: list[Iterable[Record | None]] = [
         _merged_stream(executor.run(repeated), repetitions) for executor in executors
     ]
-    for records in zip(*streams, strict=True):
-        yield from records
+    for group in zip(*streams, strict=True):
+        yield [record for record in group if record is not None]
 
 
-def _merged_stream(records: Iterator[Record], repetitions: int) -> Iterator[Record]:
+def _merged_stream(records: Iterator[Record | None], repetitions: int) -> Iterator[Record | None]:
     # The range comes first: it must end before another record is taken.
     while group := [record for _, record in zip(range(repetitions), records, strict=False)]:
-        yield merged(group)
+        results = [record for record in group if record is not None]
+        yield merged(results) if results else None
 
 
 def merged(records: Sequence[Record]) -> Record:

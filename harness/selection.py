@@ -1,7 +1,8 @@
-"""Which cases of the sources are run: ``-k``, ``--op``, ``--opset``, ``--dtype``."""
+"""Which cases of the sources are run, and in which order."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 
@@ -39,6 +40,24 @@ def choose(
         and (not opsets or case.opset in opsets)
         and (not dtypes or case.dtypes & set(dtypes))
     ]
+
+
+def shard(cases: Sequence[Case], index: int, count: int) -> list[Case]:
+    """Return the part ``index`` (from 1) of ``count`` parts.
+
+    A case stays in its part when others are added or taken away: its id decides.
+    """
+    return [case for case in cases if _digest(case.id) % count == index - 1]
+
+
+def _digest(text: str) -> int:
+    raw = hashlib.sha256(text.encode(errors="surrogateescape")).digest()
+    return int.from_bytes(raw[:8], "big")
+
+
+def shuffled(cases: Sequence[Case], seed: int) -> list[Case]:
+    """Return the cases in an order that the seed decides, the same on every machine."""
+    return sorted(cases, key=lambda case: _digest(f"{seed}:{case.id}"))
 
 
 def _full_name(case: Case) -> str:

@@ -105,6 +105,7 @@ class Workers:
         self._idle = [self._new_pool() for _ in range(jobs)]
         self._running: list[_Batch] = []
         self._batches = 0
+        self._stopped = False
         self._seconds_per_case = BATCH_SECONDS
 
     def _new_pool(self) -> ProcessPool:
@@ -122,14 +123,14 @@ class Workers:
         except (RuntimeError, TimeoutError, OSError) as error:
             raise BackendFailed(f"the backend {self.backend} did not start: {error}") from error
 
-    def run(self, cases: Sequence[Case]) -> Iterator[Record]:
-        """Return one record per case, in order."""
+    def run(self, cases: Sequence[Case]) -> Iterator[Record | None]:
+        """Return one record per case, in order; ``None`` for a case left out after ``stop``."""
         queue = _Queue(deque(range(len(cases))))
         done: dict[int, Record] = {}
         tries: dict[int, int] = {}
         following = 0
         while following < len(cases):
-            while self._idle and queue:
+            while self._idle and queue and not self._stopped:
                 self._submit(queue, cases)
             wait([b.future for b in self._running], timeout=LOOK, return_when=FIRST_COMPLETED)
             for batch in list(self._running):
@@ -137,9 +138,14 @@ class Workers:
                 if batch.future.done():
                     self._running.remove(batch)
                     self._finish(batch, cases, done, queue, tries)
-            while following in done:
-                yield done.pop(following)
+            idle = self._stopped and not self._running
+            while following in done or (idle and following < len(cases)):
+                yield done.pop(following, None)
                 following += 1
+
+    def stop(self) -> None:
+        """Begin no other batch; what runs comes to its end."""
+        self._stopped = True
 
     def _submit(self, queue: _Queue, cases: Sequence[Case]) -> None:
         """Hand a batch to an idle worker."""

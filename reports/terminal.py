@@ -50,6 +50,8 @@ def failure(record: Record) -> RenderableType:
     parts.append(Indented(plain(place, "dim")))
     if record.why:
         parts.append(_indented(record.why))
+    if record.flaky:
+        parts.append(_indented(f"flaky: repetitions gave {' and '.join(record.flaky)}"))
     for difference in record.differences:
         parts.append(_indented(summary(difference)))
         parts += map(_line, element_lines(difference))
@@ -126,7 +128,7 @@ def _counts(backend: str, counts: dict[str, int]) -> Text:
     return text.append_text(Text(", ").join(parts)) if parts else text.append("no results")
 
 
-def closing(footer: Footer, unexpected: int) -> RenderableType:
+def closing(footer: Footer, unexpected: bool) -> RenderableType:
     """Show the last line, as pytest users know it."""
     counts: dict[str, int] = {}
     for by_outcome in footer.totals.values():
@@ -136,6 +138,10 @@ def closing(footer: Footer, unexpected: int) -> RenderableType:
     parts.append(f"{counts.get('passed', 0)} passed")
     if footer.problems:
         parts.insert(0, f"{footer.problems} bad {'case' if footer.problems == 1 else 'cases'}")
+    if footer.flaky:
+        parts.append(f"{footer.flaky} flaky")
+    if footer.missing:
+        parts.append(f"{footer.missing} missing")
     said = ", ".join(parts) + f" in {footer.seconds:.2f}s"
     if footer.interrupted:
         said = f"interrupted: {said}"

@@ -75,7 +75,13 @@ def opcheck(tmp_path: Path, plugin: Path) -> Opcheck:
         return subprocess.run(
             [sys.executable, "-m", "opcheck", *arguments],
             cwd=cwd,
-            env={**clean, "PYTHONPATH": str(plugin), "COLUMNS": "80", **environment},
+            env={
+                **clean,
+                "PYTHONPATH": str(plugin),
+                "COLUMNS": "80",
+                "OPCHECK_CACHE": str(tmp_path / "cache"),
+                **environment,
+            },
             capture_output=True,
             text=True,
             timeout=240,

@@ -154,6 +154,10 @@ class AtCase:
         return run
 
 
+def _float_wrong(outputs: list[Any]) -> list[Any]:
+    return _every(_plus_one)(outputs) if outputs[0].dtype == np.float32 else outputs
+
+
 MINIATURES = {
     m.name: m
     for m in (
@@ -163,6 +167,7 @@ MINIATURES = {
             "wrong-dtype",
             _every(lambda v: v.astype(np.complex128 if v.dtype == np.float64 else np.float64)),
         ),
+        Miniature("at-float", _float_wrong),
         Miniature("wrong-shape", _every(lambda v: v.reshape((1, *v.shape)))),
         Miniature("output-missing", lambda outputs: outputs[:-1]),
         Miniature("no-list", lambda outputs: None),
