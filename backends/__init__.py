@@ -65,6 +65,14 @@ KINDS = {
             "pip install 'opcheck[onnxruntime]'",
             "ONNX Runtime; onnxruntime:PROVIDER picks an execution provider",
         ),
+        Kind(
+            "command",
+            ".command",
+            "Command",
+            "onnx",
+            "pip install opcheck",
+            "any program in any language: command:PROGRAM ARGS",
+        ),
     )
 }
 

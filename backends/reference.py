@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import numpy as np
 import onnx
 from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
@@ -34,9 +35,16 @@ class Reference:
 
         def run(feeds: Mapping[str, Value]) -> Sequence[Value]:
             with _translated():
-                return list(evaluator.run(None, dict(feeds)))
+                return [_strings(v) for v in evaluator.run(None, dict(feeds))]
 
         return run
+
+
+def _strings(value: Value) -> Value:
+    """Give strings the dtype they have everywhere else; some operators return NumPy's own."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "U":
+        return value.astype(object)
+    return [_strings(v) for v in value] if isinstance(value, list) else value
 
 
 @contextmanager

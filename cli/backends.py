@@ -4,22 +4,62 @@ from __future__ import annotations
 
 import click
 
+#: Kinds that are nothing without an argument, and cannot be started to ask for a version.
+NEED_ARGUMENT = ("command", "onnx-backend")
+
 
 @click.command()
-def backends() -> None:
+@click.option(
+    "--check",
+    metavar="command:PROGRAM",
+    help="Run a program that speaks the command protocol through good and evil cases.",
+)
+@click.pass_context
+def backends(ctx: click.Context, /, check: str | None) -> None:
     """List the backends: whether each can run here, its version, how to install it."""
+    from .loading import Status
+
+    if check is not None:
+        ctx.exit(_check(check))
     from ..backends import KINDS, CannotRun, create, third_party
     from ..reports.text import columns
 
     rows = [["backend", "here", "version", "about, or how to install"]]
     for name in [*KINDS, *sorted(third_party())]:
         kind = KINDS.get(name)
+        about = kind.about if kind else "from another package"
+        if name in NEED_ARGUMENT:
+            rows.append([name, "yes", "", about])
+            continue
         try:
             version = create(name).version()
         except CannotRun as error:
             hint = f"python -m {kind.install}" if kind else str(error)
             rows.append([name, "no", "", hint])
         else:
-            rows.append([name, "yes", version, kind.about if kind else "from another package"])
+            rows.append([name, "yes", version, about])
     for line in columns(rows, left=4, longest=70):
         click.echo(line)
+    ctx.exit(Status.FINE)
+
+
+def _check(name: str) -> int:
+    """Check an implementation of the command protocol; return the exit status."""
+    from ..backends.command_check import iterate
+    from .loading import Status
+
+    kind, _, command = name.partition(":")
+    if kind != "command" or not command:
+        raise click.UsageError(f"--check: seen {name!r}, wanted command:PROGRAM ARGS")
+    counts: dict[str, int] = {}
+    try:
+        for result in iterate(command):
+            counts[result.outcome] = counts.get(result.outcome, 0) + 1
+            click.echo(f"{result.outcome:12} {result.name}: {result.seen}")
+            if result.outcome == "fault":
+                click.echo(f"{'':12} wanted: {result.wanted}")
+    except ValueError as error:
+        click.echo(f"opcheck: {error}", err=True)
+        return Status.CANNOT_RUN
+    click.echo(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    return Status.UNEXPECTED if counts.get("fault") else Status.FINE

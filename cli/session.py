@@ -17,7 +17,7 @@ from typing import IO, Any
 import click
 import numpy as np
 import onnx
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import __version__
@@ -30,6 +30,7 @@ from ..harness.runner import Executor, Here, run_all
 from ..harness.workers import BackendFailed, Workers
 from ..reports import jsonl, terminal
 from ..reports.junit import junit
+from .expecting import Expecting, expecting
 from .loading import Selection, Status, as_problem, load
 
 #: The function by which worker processes make their backend.
@@ -50,6 +51,8 @@ class Settings:
     no_isolation: bool = False
     jobs: int | None = None
     repeat: int = 1
+    expect: tuple[str, ...] = ()
+    update_expect: bool = False
     exitfirst: bool = False
     maxfail: int | None = None
     quiet: bool = False
@@ -61,6 +64,11 @@ class Settings:
     def most_failures(self) -> float:
         """After how many cases that fail the run stops."""
         return 1 if self.exitfirst else self.maxfail or float("inf")
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether the run may stop before its end."""
+        return self.exitfirst or self.maxfail is not None
 
 
 @dataclass
@@ -77,7 +85,9 @@ class RunSession:
     counts: dict[str, dict[Outcome, int]] = field(default_factory=dict)
     by_operator: dict[tuple[str, str], dict[Outcome, int]] = field(default_factory=dict)
     seen: dict[str, list[str]] = field(default_factory=dict)
+    expecting: Expecting = field(default_factory=lambda: Expecting([], (), everything=False))
     failures: int = 0
+    known: int = 0
     flaky: int = 0
     interrupted: bool = False
 
@@ -87,6 +97,7 @@ class RunSession:
     def run(self) -> Status:
         """Run everything; return the exit status."""
         start = time.monotonic()
+        self._check_usage()
         loaded = load(self.sources, self.selection)
         problems = [as_problem(error) for error in loaded.errors]
         for problem in problems:
@@ -104,6 +115,7 @@ class RunSession:
             except (CannotRun, BackendFailed) as error:
                 click.echo(f"opcheck: {error}", err=True)
                 return Status.CANNOT_RUN
+            self.expecting.versions = header.backends
             self.counts = {e.backend: dict.fromkeys(Outcome, 0) for e in self.executors}
             path = self.settings.json_file
             out = stack.enter_context(_open(path)) if path else None
@@ -113,11 +125,27 @@ class RunSession:
             footer = self._footer(problems, planned, time.monotonic() - start)
             _write(out, footer)
         history.save(self.seen)
+        if self.settings.update_expect:
+            self.expecting.update([case.id for case in loaded.cases])
+            self.failures = 0
         if self.settings.junit_file:
             run = Run(header, self.records, problems, footer)
             with _open(self.settings.junit_file) as file:
                 file.write(junit(run))
         return self._finish(footer)
+
+    def _check_usage(self) -> None:
+        """Read the expectations; raise ``click.UsageError`` for options that do not go together."""
+        given = self.settings
+        if given.update_expect and not given.expect:
+            raise click.UsageError("--update-expect goes with --expect FILE")
+        self.expecting = expecting(
+            given.expect,
+            list(dict.fromkeys(self.backends)),
+            self.sources,
+            everything=self.selection.everything and not given.stops_early,
+            new=given.update_expect,
+        )
 
     def _executor(self, name: str, stack: ExitStack) -> Executor:
         given = self.settings
@@ -191,6 +219,7 @@ class RunSession:
     def _results(self, cases: list[Case]) -> Iterator[Record]:
         """Return the records as they come, counted and shown."""
         for group in run_all(cases, self.executors, self.settings.repeat):
+            group = [self.expecting.judge(record) for record in group]
             for record in group:
                 self._count(record)
                 yield record
@@ -203,6 +232,7 @@ class RunSession:
         self.counts[record.backend][record.outcome] += 1
         self.seen.setdefault(record.case, []).append(record.outcome.value)
         self.flaky += bool(record.flaky)
+        self.known += record.known
         if self.settings.junit_file:
             self.records.append(record)
 
@@ -211,12 +241,16 @@ class RunSession:
         for record in group:
             if self.settings.verbose:
                 self._print(terminal.verbose_line(record))
-            if not self.settings.quiet and not record.acceptable:
+            quiet = self.settings.quiet or self.settings.update_expect
+            if not quiet and not record.acceptable:
                 self._print(terminal.failure(record))
 
     def _print(self, *shown: RenderableType) -> None:
-        """Print without cutting lines that are not to be wrapped."""
-        self.console.print(*shown, crop=False)
+        """Print without cutting or wrapping lines that are not to be wrapped.
+
+        The group keeps rich from joining texts to one, which would forget how each is set.
+        """
+        self.console.print(Group(*shown), crop=False)
 
     def _footer(self, problems: list[Problem], planned: int, seconds: float) -> Footer:
         totals = {
@@ -229,11 +263,15 @@ class RunSession:
             interrupted=self.interrupted,
             missing=planned - sum(sum(by.values()) for by in self.counts.values()),
             flaky=self.flaky,
+            known=self.known,
+            unused=[] if self.settings.update_expect else self.expecting.unused(),
         )
 
     def _finish(self, footer: Footer) -> Status:
         self.show_end(footer)
-        unexpected = bool(self.failures or footer.missing)
+        unexpected = bool(self.failures or footer.missing or footer.unused)
+        if footer.unused and not self.settings.quiet:
+            self._print(terminal.unused(footer.unused))
         self._print(terminal.closing(footer, unexpected))
         if footer.interrupted:
             return Status.INTERRUPTED

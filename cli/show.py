@@ -13,6 +13,7 @@ import click
 def show(ctx: click.Context, /, sources: tuple[str, ...]) -> None:
     """Print cases as their specification page would show them."""
     from ..reports.page import bodies, page
+    from ..reports.text import location
     from .loading import Status, load, print_problems
 
     loaded = load(sources)
@@ -27,7 +28,7 @@ def show(ctx: click.Context, /, sources: tuple[str, ...]) -> None:
             click.echo("\n".join(f"  {line}" for line in text.splitlines()))
         if case.why:
             click.echo(f"\nWhy: {case.why}")
-        click.echo(f"File: {case.file}:{case.line}")
+        click.echo(f"File: {location(case.file, case.line)}")
         click.echo(f"Run it: opcheck run {shlex.quote(case.id)}")
     print_problems(loaded)
     if loaded.errors:

@@ -75,7 +75,7 @@ def _call(case: Case, backend: Backend) -> list[Value] | _Raised:
         phase = "run"
         return [_plain(v) for v in run(case.call.inputs)]
     except (Exception, SystemExit) as error:
-        return _Raised(phase, error)
+        return _Raised(getattr(error, "phase", phase), error)
 
 
 def _plain(value: Value) -> Value:
@@ -90,6 +90,7 @@ def _judge_error(case: Case, backend: str, raised: _Raised) -> Record:
         Unsupported: Outcome.UNSUPPORTED,
         TimeoutError: Outcome.TIMED_OUT,
         MemoryError: Outcome.OUT_OF_MEMORY,
+        ChildProcessError: Outcome.CRASHED,  # a backend that is a process of its own
     }
     for kind, special in outcome.items():
         if isinstance(error, kind):

@@ -91,11 +91,19 @@ class Record(msgspec.Struct, frozen=True, tag="record", tag_field="is"):
     why: str = ""
     #: The different outcomes of repetitions, where there is more than one.
     flaky: list[str] = []
+    #: What an expectations file says of this outcome, ``None`` where there is none, and in words.
+    expected: bool | None = None
+    verdict: str = ""
 
     @property
     def acceptable(self) -> bool:
         """Whether this outcome lets a run succeed."""
-        return self.outcome in ACCEPTABLE
+        return self.outcome in ACCEPTABLE if self.expected is None else self.expected
+
+    @property
+    def known(self) -> bool:
+        """Whether this is a deviation that is expected."""
+        return self.expected is True and self.outcome not in ACCEPTABLE
 
 
 class Problem(msgspec.Struct, frozen=True, tag="problem", tag_field="is"):
@@ -132,6 +140,9 @@ class Footer(msgspec.Struct, frozen=True, tag="footer", tag_field="is"):
     #: Planned results that did not come: the run was interrupted or stopped early.
     missing: int = 0
     flaky: int = 0
+    #: Deviations that the expectations accept, and what in them no longer holds.
+    known: int = 0
+    unused: list[str] = []
 
 
 class Run(msgspec.Struct, frozen=True):

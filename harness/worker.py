@@ -14,6 +14,7 @@ import os
 import signal
 import struct
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -70,6 +71,7 @@ def start(setup: Setup) -> None:
         os.dup2(descriptor, stream)
     os.close(descriptor)
     _limit_memory(setup.memory)
+    tempfile.tempdir = setup.folder  # what a killed worker leaves behind goes with it
     module, _, function = setup.factory.partition(":")
     try:
         _State.backend = getattr(importlib.import_module(module), function)(setup.backend)

@@ -104,6 +104,7 @@ class Workers:
         self._setup = worker.Setup(factory, backend, options, self._folder.name, memory)
         self._idle = [self._new_pool() for _ in range(jobs)]
         self._running: list[_Batch] = []
+        self._retired: list[ProcessPool] = []
         self._batches = 0
         self._stopped = False
         self._seconds_per_case = BATCH_SECONDS
@@ -158,7 +159,7 @@ class Workers:
         try:
             future: Future[Any] = pool.schedule(worker.run_batch, args=arguments)
         except RuntimeError:  # the pool is broken: its worker died at a bad moment
-            _close(pool)
+            self._retire(pool)
             pool = self._new_pool()
             future = pool.schedule(worker.run_batch, args=arguments)
         self._running.append(_Batch(places, path, pool, future, time.monotonic()))
@@ -242,7 +243,7 @@ class Workers:
         if error is not None or batch.future.cancelled() or batch.verdict is not None:
             if batch.pid:
                 _kill_group(batch.pid)
-            _close(batch.pool)
+            self._retire(batch.pool)
             batch.pool = self._new_pool()
         self._idle.append(batch.pool)
         batch.path.unlink(missing_ok=True)
@@ -261,21 +262,23 @@ class Workers:
             record = blank(case, self.backend, Outcome.ERRORED, said)
         return msgspec.structs.replace(record, printed=printed)
 
+    def _retire(self, pool: ProcessPool) -> None:
+        """Stop a pool; waiting for its end is left to ``close``."""
+        pool.stop()
+        self._retired.append(pool)
+
     def close(self) -> None:
         """Stop at once; leave no process behind."""
         for batch in self._running:
             if batch.pid:
                 _kill_group(batch.pid)
         for pool in [*self._idle, *(b.pool for b in self._running)]:
-            _close(pool)
+            self._retire(pool)
+        for pool in self._retired:
+            pool.join()
         for path in Path(self._folder.name).glob("*.log"):
             _kill_group(int(path.stem))
         self._folder.cleanup()
-
-
-def _close(pool: ProcessPool) -> None:
-    pool.stop()
-    pool.join()
 
 
 def _kill_group(pid: int) -> None:

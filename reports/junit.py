@@ -63,7 +63,12 @@ def _testcase(record: Record) -> TestCase:
     case = TestCase(safe(title), safe(classname), record.seconds)
     text = "\n".join(report_text(record))
     message = headline(record)
-    if record.outcome in (Outcome.UNSUPPORTED, Outcome.SKIPPED):
+    if record.outcome is Outcome.PASSED and not record.acceptable:
+        case.result = [_with_text(Failure(safe(record.verdict), "unexpected pass"), text)]
+    elif record.known:
+        reason = f"expected to be {record.outcome.value}: {record.verdict}"
+        case.result = [_with_text(Skipped(safe(reason), record.outcome.value), text)]
+    elif record.outcome in (Outcome.UNSUPPORTED, Outcome.SKIPPED):
         case.result = [_with_text(Skipped(safe(message), record.outcome.value), text)]
     elif record.outcome is Outcome.FAILED:
         case.result = [_with_text(Failure(safe(message), record.outcome.value), text)]

@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from ..harness.record import Difference, Excerpt, Footer, Outcome, Problem, Record
-from .text import columns, cut, element_lines, headline, summary
+from .text import columns, cut, element_lines, headline, location, summary
 
 COLOURS = {
     Outcome.PASSED: "green",
@@ -29,6 +29,8 @@ COLOURS = {
 #: Lines shown of a message or of what a backend printed.
 MAX_LINES = 6
 MAX_LINE = 400
+#: A closing line longer than this is not set between rules, which would cut it.
+MAX_RULE = 74
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
@@ -46,10 +48,12 @@ def failure(record: Record) -> RenderableType:
     title.append(" ")
     title.append_text(plain(record.case, "bold")).append("  ").append_text(plain(record.backend))
     parts: list[RenderableType] = [title]
-    place = f"{record.operator}-{record.since_version}, {record.file}:{record.line}"
+    place = f"{record.operator}-{record.since_version}, {location(record.file, record.line)}"
     parts.append(Indented(plain(place, "dim")))
     if record.why:
         parts.append(_indented(record.why))
+    if record.verdict:
+        parts.append(_indented(f"unexpected: {record.verdict}"))
     if record.flaky:
         parts.append(_indented(f"flaky: repetitions gave {' and '.join(record.flaky)}"))
     for difference in record.differences:
@@ -128,6 +132,12 @@ def _counts(backend: str, counts: dict[str, int]) -> Text:
     return text.append_text(Text(", ").join(parts)) if parts else text.append("no results")
 
 
+def unused(lines: Sequence[str]) -> RenderableType:
+    """Show the entries of an expectations file that accepted nothing."""
+    title = plain("EXPECTATIONS that no longer hold", "bold red")
+    return Group(title, *map(_indented, lines), "")
+
+
 def closing(footer: Footer, unexpected: bool) -> RenderableType:
     """Show the last line, as pytest users know it."""
     counts: dict[str, int] = {}
@@ -138,6 +148,11 @@ def closing(footer: Footer, unexpected: bool) -> RenderableType:
     parts.append(f"{counts.get('passed', 0)} passed")
     if footer.problems:
         parts.insert(0, f"{footer.problems} bad {'case' if footer.problems == 1 else 'cases'}")
+    if footer.known:
+        parts.append(f"{footer.known} of them expected")
+    if footer.unused:
+        count = len(footer.unused)
+        parts.append(f"{count} {'entry' if count == 1 else 'entries'} without effect")
     if footer.flaky:
         parts.append(f"{footer.flaky} flaky")
     if footer.missing:
@@ -146,7 +161,10 @@ def closing(footer: Footer, unexpected: bool) -> RenderableType:
     if footer.interrupted:
         said = f"interrupted: {said}"
     bad = unexpected or footer.problems or footer.interrupted
-    return Rule(Text(said), characters="=", style="red" if bad else "green")
+    style = "red" if bad else "green"
+    if len(said) > MAX_RULE:
+        return Text(f"= {said} =", style=style, no_wrap=True, overflow="ignore")
+    return Rule(Text(said), characters="=", style=style)
 
 
 def comparison(records: Sequence[Record]) -> RenderableType | None:

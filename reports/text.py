@@ -23,6 +23,11 @@ def headline(record: Record) -> str:
     return message
 
 
+def location(file: str, line: int) -> str:
+    """Return file and line; a case of no YAML file has no line."""
+    return f"{file}:{line}" if line else file
+
+
 def summary(difference: Difference) -> str:
     """Say in one line how an output differs."""
     name = difference.output

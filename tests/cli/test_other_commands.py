@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -116,3 +118,38 @@ def test_backends(opcheck):
     assert rows["reference"][0] == "yes"
     assert rows["onnxruntime"] == ["yes", rows["onnxruntime"][1]]
     assert "mini" in rows
+
+
+PROGRAM = Path(__file__).parent.parent / "backends" / "command_program.py"
+
+
+def test_a_program_is_checked(opcheck):
+    """``backends --check`` runs good and evil cases, and exits 1 for a fault."""
+    good = opcheck("backends", "--check", f"command:{sys.executable} {PROGRAM}")
+    assert good.returncode == 0, good.stdout
+    assert "fault" not in good.stdout
+    bad = opcheck("backends", "--check", "command:true")
+    assert bad.returncode == 1
+    assert "wanted:" in bad.stdout
+    assert opcheck("backends", "--check", "onnxruntime").returncode == 2
+    assert opcheck("backends", "--check", "command:no-such-program-at-all").returncode == 3
+
+
+COPY = """\
+opset: 13
+cases:
+  - name: copy
+    node: Identity(x) -> (y)
+    inputs: {x: {dtype: float32, data: [1.5, -0.0, .nan]}}
+    outputs: {y: {dtype: float32, data: [1.5, -0.0, .nan]}}
+"""
+
+
+def test_a_program_is_a_backend(opcheck, tmp_path):
+    """``--backend command:...`` runs cases on it; a program that dies has crashed."""
+    (tmp_path / "copy.yaml").write_text(COPY)
+    done = opcheck("run", "copy.yaml", "--backend", f"command:{sys.executable} {PROGRAM}")
+    assert done.returncode == 0, done.stdout
+    assert "1 passed in" in done.stdout
+    dies = opcheck("run", "copy.yaml", "--backend", "command:false")
+    assert dies.returncode == 3

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
-from opcheck.harness.sources import BUNDLED, NoSuchSource, load_all, locate
+from opcheck.harness.sources import BUNDLED, NoSuchSource, load_all, load_cases, locate
 
 CASE = """\
   - name: {name}
@@ -226,3 +228,165 @@ def test_files_are_found_below_the_working_directory_only_where_named(here):
     """Paths outside are fine when they are asked for."""
     os.chdir(here / "sub")
     assert ids("../a.yml") == of("../a.yml::first")
+
+
+def write_test_data(folder, *numbers):
+    """Write ONNX test data with these data sets: one Neg."""
+    folder.mkdir(parents=True, exist_ok=True)
+    info = [helper.make_tensor_value_info(name, 1, [1]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "g", info[:1], info[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    for number in numbers:
+        place = folder / f"test_data_set_{number}"
+        place.mkdir()
+        for name, value in (("input_0.pb", 1), ("output_0.pb", -1)):
+            proto = numpy_helper.from_array(np.array([value], np.float32))
+            (place / name).write_bytes(proto.SerializeToString())
+
+
+@pytest.fixture
+def mixed(here, monkeypatch, tmp_path_factory):
+    """A working directory with case files and test data, and a cache of its own."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "opcheck-cache"
+    monkeypatch.setenv("OPCHECK_CACHE", str(shared))
+    write_test_data(here / "sub" / "test_a", 0)
+    write_test_data(here / "sub" / "deep" / "test_b", 0, 1, 10)
+    write_test_data(here / "sub" / "test_a" / "inner", 3)
+    return here
+
+
+def test_a_folder_may_hold_case_files_and_test_data(mixed):
+    """All in the order of their paths."""
+    assert ids("sub") == [
+        *of("sub/c.yaml::one", "sub/c.yaml::three", "sub/deep/d.yaml::four"),
+        *(f"sub/deep/test_b::test_b[{i}]" for i in (0, 1, 10)),
+        "sub/test_a::test_a",
+        "sub/test_a/inner::inner",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "chosen"),
+    [
+        ("sub/test_a::test_a", ["sub/test_a::test_a"]),
+        ("sub/test_a", ["sub/test_a::test_a", "sub/test_a/inner::inner"]),
+        ("sub/deep/test_b/", [f"sub/deep/test_b::test_b[{i}]" for i in (0, 1, 10)]),
+        ("sub::test_b[10]", ["sub/deep/test_b::test_b[10]"]),
+        (".::test_b", [f"sub/deep/test_b::test_b[{i}]" for i in (0, 1, 10)]),
+        ("onnx:node::test_loop11", ["onnx:node::test_loop11"]),
+        ("onnx:pytorch-operator::test_operator_exp", ["onnx:pytorch-operator::test_operator_exp"]),
+        ("onnx:light::test_vgg19", ["onnx:light::test_vgg19"]),
+    ],
+)
+def test_ids_of_test_data_and_suites_select(mixed, source, chosen):
+    """As those of case files do."""
+    assert ids(source) == chosen
+    for id_ in chosen:
+        assert ids(id_) == [id_]
+
+
+def test_test_data_from_inside_its_folder(mixed):
+    """The name is the folder's, wherever one stands."""
+    os.chdir("sub/test_a")
+    assert ids(".") == [".::test_a", "inner::inner"]
+    assert ids(".::test_a") == [".::test_a"]
+
+
+def test_cases_of_test_data_and_suites_are_taken_once(mixed):
+    """However they are named."""
+    assert ids("sub/test_a", "sub::test_a", "./sub/test_a::test_a") == [
+        "sub/test_a::test_a",
+        "sub/test_a/inner::inner",
+    ]
+    one = "onnx:simple::test_shrink"
+    assert ids(one, one) == [one]
+    assert len(ids(one, "onnx:simple")) == 26
+
+
+@pytest.mark.parametrize(
+    ("source", "near"),
+    [
+        ("sub::test_c", "sub/test_a::test_a"),
+        ("sub/deep/test_b::test_b[2]", "sub/deep/test_b::test_b[1]"),
+        ("onnx:node::test_lop11", "onnx:node::test_loop11"),
+        ("onnx:simple::test_shrnk", "onnx:simple::test_shrink"),
+    ],
+)
+def test_an_unknown_id_of_test_data_or_a_suite_suggests_near_ones(mixed, source, near):
+    """The suggestion is an id that can be pasted."""
+    assert near in refused(source)
+    assert near in ids(near)
+
+
+@pytest.mark.parametrize("source", ["onnx:nodes", "onnx:", "onnx:nodes::test_abs"])
+def test_an_unknown_suite_lists_the_suites(mixed, source):
+    """It is never looked for among the files."""
+    name = source.partition("::")[0]
+    assert f"{name} is no suite; there are onnx:node, onnx:simple, onnx:py" in refused(source)
+    with pytest.raises(NoSuchSource, match="there are onnx:node"):
+        load_cases(name, ["x"])
+
+
+def test_a_model_is_no_source(mixed):
+    """Its folder is."""
+    assert "a source is the folder around model.onnx" in refused("sub/test_a/model.onnx")
+
+
+def test_bad_test_data_comes_with_the_good(mixed):
+    """Chosen by its id it is a mistake, and no unknown id; found twice it is reported once."""
+    Path("sub/deep/test_b/test_data_set_1/output_0.pb").unlink()
+    loaded = load_all(["sub", "sub/deep", "./sub/deep/test_b"])
+    assert [c.id for c in loaded.cases][-5:-2] == [
+        "sub/deep/d.yaml::four[int64]", "sub/deep/test_b::test_b[0]", "sub/deep/test_b::test_b[10]",
+    ]  # fmt: skip
+    assert [e.file for e in loaded.errors] == ["sub/deep/test_b/test_data_set_1/output_0.pb"]
+    chosen = load_all(["sub::test_b[1]"])
+    assert (chosen.cases, len(chosen.errors)) == ([], 1)
+    assert load_all(["sub::test_b[0]"]).errors == []
+
+
+@pytest.mark.parametrize(
+    "source", [".", "onnx:simple", "onnx:light", "cases/generator/range_stash_type.yaml"]
+)
+def test_workers_load_cases_by_their_ids(mixed, source):
+    """From what stands before ``::``, exactly the cases that are asked for."""
+    cases = load_all([source]).cases
+    by_file = {}
+    for case in cases:
+        by_file.setdefault(case.file, []).append(case)
+    for name, several in by_file.items():
+        wanted = [case.id for case in several[::2]]
+        loaded = load_cases(name, wanted)
+        assert list(loaded) == wanted
+        for case in several[::2]:
+            again = loaded[case.id]
+            assert again.call.model == case.call.model
+            assert repr(again.call.inputs) == repr(case.call.inputs)
+            assert repr(again.alternatives) == repr(case.alternatives)
+            assert again.tolerances == case.tolerances
+
+
+def test_a_worker_that_asks_for_what_is_not_there(mixed):
+    """Unknown ids are left out; an unknown place is an error."""
+    assert load_cases("b.yaml", ["b.yaml::one[int64]", "b.yaml::nine"]).keys() == {
+        "b.yaml::one[int64]"
+    }
+    assert load_cases("sub/test_a", ["sub/test_a::nine"]) == {}
+    assert load_cases("onnx:simple", ["onnx:simple::nine"]) == {}
+    with pytest.raises(NoSuchSource):
+        load_cases("nowhere", ["nowhere::x"])
+
+
+def test_a_path_with_colons_can_be_named(mixed):
+    """The last ``::`` divides."""
+    Path("odd::name").mkdir()
+    Path("odd::name/b.yaml").write_text(Path("b.yaml").read_text())
+    write_test_data(mixed / "odd::name" / "x::y", 0)
+    assert ids("odd::name/b.yaml::one[int64]") == ["odd::name/b.yaml::one[int64]"]
+    assert ids("odd::name") == [
+        *of("odd::name/b.yaml::two", "odd::name/b.yaml::one"), "odd::name/x::y::x__y",
+    ]  # fmt: skip
+    assert ids("odd::name/x::y::x__y") == ["odd::name/x::y::x__y"]
+    assert list(load_cases("odd::name/x::y", ["odd::name/x::y::x__y"])) == ["odd::name/x::y::x__y"]
