@@ -68,7 +68,7 @@ def _parse(text: str, what: str) -> ModelProto:
         model = onnx.parser.parse_model(text)
     except onnx.parser.ParseError as error:
         raise CaseError((), _parse_message(error), wanted) from None
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         raise CaseError((), " ".join(str(error).split())[:300], wanted) from None
     _check_literals(model.graph)
     for function in model.functions:

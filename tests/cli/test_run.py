@@ -132,7 +132,7 @@ def test_first_failure_stops(opcheck, small):
     """``-x`` leaves the remaining cases out."""
     done = opcheck("run", str(small), "--backend", "mini:wrong-value", "-x")
     assert done.returncode == 1
-    assert "1 failed, 0 passed in" in done.stdout
+    assert "1 failed, 0 passed, 2 missing in" in done.stdout
 
 
 def test_quiet_and_verbose(opcheck, small):

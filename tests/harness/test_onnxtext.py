@@ -80,6 +80,13 @@ def test_type_attributes_are_types(text, want):
     assert substitute(text, {"T": "float64"}) == (want or text)
 
 
+@pytest.mark.parametrize("number", ["1E", "1e+", "1.5e-"])
+def test_a_number_that_the_parser_trips_over_is_a_mistake(number):
+    """It raises something of its own for these."""
+    with pytest.raises(CaseError):
+        parse_graph(f"b () => (float y) {{ y = Constant<value_float = {number}>() }}", {})
+
+
 ERRORS = """\
 opset: 21
 cases:
