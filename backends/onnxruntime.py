@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,15 @@ NATIVE = frozenset(
     """.split()
 )
 
+#: Providers that come as plugins: the module that has the library, by the provider's name.
+PLUGINS = {"OpenVINOExecutionProvider": "onnxruntime_ep_openvino", "cpu_ep": "nxrt_ep_cpu"}
+
 #: What the messages of a missing implementation have in common.
 _MISSING = re.compile(
     r"NOT_IMPLEMENTED|not a registered function/op|No Op registered for|"
     r"not currently registered or supported|Unsupported model IR version|"
-    r"is under development and support for this is limited|data type .* is not supported"
+    r"is under development and support for this is limited|data type .* is not supported|"
+    r"assigned to the default CPU EP, but fallback"
 )
 
 
@@ -45,10 +50,11 @@ class OnnxRuntime:
     def __init__(self, argument: str = "") -> None:
         self.name = f"onnxruntime:{argument}" if argument else "onnxruntime"
         self.providers = argument.split(",") if argument else ["CPUExecutionProvider"]
+        _register([p for p in self.providers if p in PLUGINS])
         available = ort.get_available_providers()
         missing = [p for p in self.providers if p not in available]
         if missing:
-            raise ValueError(f"no provider {missing[0]}; there are {', '.join(available)}")
+            raise ValueError(_absent(missing[0], available))
         self.options = ort.SessionOptions()
         self.options.intra_op_num_threads = 1
         self.options.inter_op_num_threads = 1
@@ -64,7 +70,10 @@ class OnnxRuntime:
         """Open a session."""
         with _translated():
             session = ort.InferenceSession(
-                model.SerializeToString(), self.options, providers=self.providers
+                model.SerializeToString(),
+                self.options,
+                providers=self.providers,
+                enable_fallback=0,
             )
         names = [output.name for output in session.get_outputs()]
         types = [value.type for value in (*session.get_inputs(), *session.get_outputs())]
@@ -82,6 +91,29 @@ class OnnxRuntime:
                 return [_from_ort(v) for v in session.run_with_ort_values(names, given)]
 
         return run_by_value
+
+
+def _register(plugins: Sequence[str]) -> None:
+    """Make the libraries of plugin providers known to this process, each once."""
+    for name in plugins:
+        if name not in ort.get_available_providers():
+            try:
+                library = importlib.import_module(PLUGINS[name]).get_library_path()
+            except ImportError:
+                package = PLUGINS[name].replace("_", "-")
+                seen = f"the provider {name} comes with a package that is not installed"
+                hint = f"install it with: python -m pip install {package}"
+                raise ValueError(f"{seen}; {hint}") from None
+            with suppress(errors.Fail):  # it is registered, and finds no device
+                ort.register_execution_provider_library(name, library)
+
+
+def _absent(provider: str, available: Sequence[str]) -> str:
+    """Say why a provider is not there; a plugin offers itself only for devices it knows."""
+    there = ", ".join(available)
+    if provider in PLUGINS:
+        return f"the plugin {provider} finds no device of its own here; there are {there}"
+    return f"no provider {provider}; there are {', '.join([there, *PLUGINS])}"
 
 
 def _is_native(text: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import ml_dtypes
 import numpy as np
 import onnx.parser
@@ -127,6 +129,15 @@ def test_an_unknown_provider_cannot_run():
     """The providers that are there are named."""
     with pytest.raises(CannotRun, match="CPUExecutionProvider"):
         create("onnxruntime:NoSuchProvider")
+
+
+def test_a_plugin_provider_that_is_not_installed_names_its_package():
+    """The message has the line that installs it."""
+    pytest.importorskip("onnxruntime")
+    if importlib.util.find_spec("nxrt_ep_cpu") is not None:
+        pytest.skip("the plugin is installed")
+    with pytest.raises(CannotRun, match="pip install nxrt-ep-cpu"):
+        create("onnxruntime:cpu_ep")
 
 
 SMALL = [t for t in ELEMENT_TYPES.values() if t.bits < 8 and t.name != "string"]
