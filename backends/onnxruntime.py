@@ -48,6 +48,7 @@ class OnnxRuntime:
     name = "onnxruntime"
 
     def __init__(self, argument: str = "") -> None:
+        ort.disable_telemetry_events()
         self.name = f"onnxruntime:{argument}" if argument else "onnxruntime"
         self.providers = argument.split(",") if argument else ["CPUExecutionProvider"]
         _register([p for p in self.providers if p in PLUGINS])
