@@ -233,9 +233,10 @@ class Workers:
         if left:
             guilty, *others = left
             record = self._fate(batch, cases[guilty], error)
-            first_death = record.outcome is Outcome.CRASHED and tries.get(guilty, 0) == 0
-            if first_death or (not batch.pid and tries.get(guilty, 0) < 2):
-                tries[guilty] = tries.get(guilty, 0) + 1
+            tried = tries.get(guilty, 0)
+            again = record.outcome is Outcome.CRASHED and tried < _tries(error)
+            if again or (not batch.pid and tried < 2):
+                tries[guilty] = tried + 1
                 queue.alone.append(guilty)
             else:
                 done[guilty] = record
@@ -279,6 +280,15 @@ class Workers:
         for path in Path(self._folder.name).glob("*.log"):
             _kill_group(int(path.stem))
         self._folder.cleanup()
+
+
+def _tries(error: BaseException | None) -> int:
+    """Return how often a case is run again whose worker died.
+
+    No runtime kills itself with SIGKILL: somebody else did, and may do so again.
+    """
+    killed = isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
+    return 5 if killed else 1
 
 
 def _kill_group(pid: int) -> None:
