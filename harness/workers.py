@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
@@ -258,6 +258,9 @@ class Workers:
             limited = self._memory is not None and _NO_MEMORY.search(printed)
             outcome = Outcome.OUT_OF_MEMORY if limited else Outcome.CRASHED
             record = blank(case, self.backend, outcome, _death(error.exitcode))
+        elif isinstance(error, BrokenExecutor):
+            message = "the process ended, and how was not seen"
+            record = blank(case, self.backend, Outcome.CRASHED, message)
         else:
             said = f"{type(error).__name__}: {error}" if error else "the worker gave no result"
             record = blank(case, self.backend, Outcome.ERRORED, said)
@@ -286,7 +289,10 @@ def _tries(error: BaseException | None) -> int:
     """Return how often a case is run again whose worker died.
 
     No runtime kills itself with SIGKILL: somebody else did, and may do so again.
+    Where the pool broke before it saw how its worker ended, another try shows it.
     """
+    if isinstance(error, BrokenExecutor):
+        return 5
     killed = isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
     return 5 if killed else 1
 
