@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
-import platformdirs
 
 from .record import ACCEPTABLE, Outcome, Record
+from .suite import cache_folder
 
 #: The outcomes of each case, on one or more backends.
 Outcomes = Mapping[str, Iterable[str]]
@@ -19,11 +19,6 @@ Outcomes = Mapping[str, Iterable[str]]
 
 class NoHistory(Exception):
     """There is no earlier run to look at; the message says what to do."""
-
-
-def cache_folder() -> Path:
-    """Return the folder for what can be made again; ``OPCHECK_CACHE`` names another."""
-    return Path(os.environ.get("OPCHECK_CACHE") or platformdirs.user_cache_dir("opcheck"))
 
 
 def _path() -> Path:

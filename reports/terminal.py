@@ -53,7 +53,7 @@ def failure(record: Record) -> RenderableType:
     if record.why:
         parts.append(_indented(record.why))
     if record.verdict:
-        parts.append(_indented(f"unexpected: {record.verdict}"))
+        parts.append(_indented(record.verdict))
     if record.flaky:
         parts.append(_indented(f"flaky: repetitions gave {' and '.join(record.flaky)}"))
     for difference in record.differences:
