@@ -189,13 +189,14 @@ def third_party() -> list[str]:
     return [entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)]
 
 
-def create_here(name: str, time_limit: float) -> Backend | None:
+def create_here(name: str, time_limit: float, memory_limit: int | None) -> Backend | None:
     """Return a backend that runs in this process, ``None`` where ``name`` needs its own.
 
-    Args: time_limit, in seconds for each case: no process of its own can be stopped from outside.
+    Args: time_limit, in seconds, and memory_limit, in bytes, for each case; opcheck's own process
+    cannot be stopped from outside.
     """
     if name != "builtin":
         return None
     module = importlib.import_module(KINDS[name].module, __package__)
-    backend: Backend = module.Builtin(time_limit=time_limit)
+    backend: Backend = module.Builtin(time_limit=time_limit, memory_limit=memory_limit)
     return backend

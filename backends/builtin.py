@@ -13,15 +13,23 @@ from ..kernels import Unsupported as NoKernel
 class Builtin:
     """Runs models with the built-in NumPy kernels, in this process.
 
-    ``time_limit`` is in seconds: a Loop can be endless.
+    A Loop can be endless or huge: ``time_limit`` is in seconds for each run, ``memory_limit`` in
+    bytes beyond what the process has, ``None`` for no limit.
     """
 
     name = "builtin"
 
-    def __init__(self, argument: str = "", *, time_limit: float = 30.0) -> None:
+    def __init__(
+        self,
+        argument: str = "",
+        *,
+        time_limit: float = 30.0,
+        memory_limit: int | None = 4 * 2**30,
+    ) -> None:
         if argument:
             raise ValueError(f"it takes no argument, and was given {argument!r}")
         self.time_limit = time_limit
+        self.memory_limit = memory_limit
 
     def version(self) -> str:
         """Return the version of opcheck."""
@@ -36,7 +44,11 @@ class Builtin:
 
         def run(feeds: object) -> list[object]:
             try:
-                return evaluator.run(feeds, time_limit=self.time_limit)  # type: ignore[arg-type]
+                return evaluator.run(
+                    feeds,  # type: ignore[arg-type]
+                    time_limit=self.time_limit,
+                    memory_limit=self.memory_limit,
+                )
             except NoKernel as error:
                 raise Unsupported(str(error)) from error
 

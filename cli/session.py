@@ -150,13 +150,13 @@ class RunSession:
     def _executor(self, name: str, stack: ExitStack) -> Executor:
         given = self.settings
         options = Options(given.ulp, given.rtol, given.atol, self.keep_outputs, given.timeout)
-        backend = create_here(name, given.timeout)
+        memory = int(given.memory * 2**30) or None
+        backend = create_here(name, given.timeout, memory)
         if backend is None and given.no_isolation:
             backend = create(name)
         if backend is not None:
             return Here(backend, options)
         check(name)
-        memory = int(given.memory * 2**30) or None
         workers = Workers(FACTORY, name, options, given.jobs or os.cpu_count() or 1, memory)
         stack.callback(workers.close)
         return workers

@@ -35,7 +35,7 @@ from .case import Case
 from .judge import Options, blank
 from .record import Outcome, Record
 
-#: Seconds in which a worker must have its backend ready.
+#: Seconds in which a worker must have its backend ready: some compile or load for long.
 START_LIMIT = 120.0
 #: Seconds that a batch should take; its size follows from the cases before.
 BATCH_SECONDS = 0.25
@@ -85,7 +85,8 @@ class Workers:
     """Runs cases on a backend in worker processes.
 
     ``factory`` is ``module:function`` of the function that makes a backend of its name.
-    ``memory`` is the limit of a worker in bytes.
+    ``memory`` is the limit of a worker in bytes, ``start_limit`` how many seconds its backend may
+    take to be ready.
     """
 
     def __init__(
@@ -95,10 +96,12 @@ class Workers:
         options: Options,
         jobs: int,
         memory: int | None = None,
+        start_limit: float = START_LIMIT,
     ) -> None:
         self.backend = backend
         self._options = options
         self._memory = memory
+        self._start_limit = start_limit
         self._folder = tempfile.TemporaryDirectory(prefix="opcheck-", ignore_cleanup_errors=True)
         self._context = quiet_forkserver()
         self._setup = worker.Setup(factory, backend, options, self._folder.name, memory)
@@ -120,8 +123,13 @@ class Workers:
     def version(self) -> str:
         """Return the backend's version; raises ``BackendFailed`` where it does not start."""
         try:
-            return str(self._idle[0].schedule(worker.version, timeout=START_LIMIT).result())
-        except (RuntimeError, TimeoutError, OSError) as error:
+            asked = self._idle[0].schedule(worker.version)
+            return str(asked.result(self._start_limit))
+        except TimeoutError as error:
+            raise BackendFailed(
+                f"the backend {self.backend} did not start: {self._not_ready()}"
+            ) from error
+        except (RuntimeError, OSError) as error:
             raise BackendFailed(f"the backend {self.backend} did not start: {error}") from error
 
     def run(self, cases: Sequence[Case]) -> Iterator[Record | None]:
@@ -198,9 +206,8 @@ class Workers:
             if waited > GRACE:
                 self._kill(batch, Outcome.PASSED, "")
         elif not batch.pid:
-            if waited > START_LIMIT:
-                message = f"the backend was not ready after {START_LIMIT:g} s"
-                self._kill(batch, Outcome.ERRORED, message)
+            if waited > self._start_limit:
+                self._kill(batch, Outcome.ERRORED, self._not_ready())
         elif waited > limit:
             self._kill(batch, Outcome.TIMED_OUT, f"no result after {limit:g} s")
         elif self._memory is not None and _resident(batch.pid) > self._memory:
@@ -210,6 +217,9 @@ class Workers:
         with suppress(OSError):
             if batch.pid and log.stat().st_size > MAX_LOG:
                 os.truncate(log, 0)
+
+    def _not_ready(self) -> str:
+        return f"the backend was not ready after {self._start_limit:g} s"
 
     def _kill(self, batch: _Batch, outcome: Outcome, message: str) -> None:
         batch.verdict = (outcome, message)

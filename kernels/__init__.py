@@ -17,7 +17,7 @@ from . import (  # noqa: F401 - importing a family registers its kernels
     tensor_cast,
     tensor_shape,
 )
-from .compiler import InvalidModel
+from .prepare import InvalidModel
 from .evaluator import Evaluator, NodeError
 from .registry import Unsupported, registered
 

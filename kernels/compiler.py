@@ -8,7 +8,7 @@ when the node that owns it runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,25 +22,17 @@ from onnx import (
     ModelProto,
     NodeProto,
     TensorProto,
-    helper,
     numpy_helper,
 )
 
 from . import registry
-from .generator import dense
-from .registry import Function, Unsupported
+from .prepare import InvalidModel, unknown
+from .registry import Function
 from .rounding import Array
 from .valuetype import UNKNOWN, ValueType, of_proto
 
 AttributeType = onnx.defs.OpSchema.AttrType
 Option = onnx.defs.OpSchema.FormalParameterOption
-
-#: Deeper nesting of local functions is taken for a function that calls itself.
-MAX_FUNCTION_DEPTH = 64
-
-
-class InvalidModel(ValueError):
-    """The model breaks a rule of the specification before anything runs."""
 
 
 @dataclass(slots=True)
@@ -111,95 +103,6 @@ class _Scope:
         return slot
 
 
-def canonical(model: ModelProto) -> ModelProto:
-    """Return a copy that says the same in such words that onnx's checker understands it.
-
-    ``ai.onnx`` is another name of the empty domain.
-    A body may leave out the types of its inputs; shape inference finds none for the iteration
-    number and the condition where the Loop has no such input.
-    A sparse initializer is a tensor in few words; shape inference takes it for another type.
-    Raises ``onnx.checker.ValidationError`` for a sparse initializer that is malformed.
-    """
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    scopes: list[ModelProto | FunctionProto] = [copy, *copy.functions]
-    for scope in scopes:
-        for imported in scope.opset_import:
-            if imported.domain == "ai.onnx":
-                imported.domain = ""
-        for graph in _all_graphs(scope):
-            _make_dense(graph)
-        for node in _all_nodes(scope):
-            if node.domain == "ai.onnx":
-                node.domain = ""
-            if node.op_type == "Loop" and not node.domain:
-                _type_own_inputs(node)
-    return copy
-
-
-def _all_nodes(scope: ModelProto | FunctionProto) -> Iterator[NodeProto]:
-    """Return the nodes of a model's graph or of a function, with those of all bodies."""
-    if isinstance(scope, FunctionProto):
-        yield from scope.node
-    for graph in _all_graphs(scope):
-        yield from graph.node
-
-
-def _all_graphs(scope: ModelProto | FunctionProto) -> Iterator[GraphProto]:
-    """Return a model's graph, and all bodies inside of it or of a function."""
-    if isinstance(scope, ModelProto):
-        yield scope.graph
-    waiting = [scope.graph.node if isinstance(scope, ModelProto) else scope.node]
-    while waiting:
-        for attribute in (a for node in waiting.pop() for a in node.attribute):
-            if attribute.type == AttributeProto.GRAPH:
-                yield attribute.g
-                waiting.append(attribute.g.node)
-
-
-def _make_dense(graph: GraphProto) -> None:
-    for sparse in graph.sparse_initializer:
-        onnx.checker.check_sparse_tensor(sparse)
-        graph.initializer.append(numpy_helper.from_array(dense(sparse), sparse.values.name))
-    del graph.sparse_initializer[:]
-
-
-def _type_own_inputs(loop: NodeProto) -> None:
-    number = helper.make_tensor_type_proto(TensorProto.INT64, [])
-    condition = helper.make_tensor_type_proto(TensorProto.BOOL, None)
-    for body in (a.g for a in loop.attribute if a.name == "body"):
-        for value, proto in zip(body.input, (number, condition), strict=False):
-            if value.type.WhichOneof("value") is None:
-                value.type.CopyFrom(proto)
-
-
-_NEWEST = {
-    "": onnx.defs.onnx_opset_version(),
-    "ai.onnx.ml": onnx.defs.onnx_ml_opset_version(),
-}
-
-
-def check_known(model: ModelProto) -> None:
-    """Raise ``Unsupported`` for an opset that is too new, and for operators that nothing defines.
-
-    An operator that has no schema at its opset, but at others, is left to the checker.
-    """
-    local = {(f.domain, f.name) for f in model.functions}
-    scopes: list[ModelProto | FunctionProto] = [model, *model.functions]
-    for scope in scopes:
-        imports = {o.domain: o.version for o in scope.opset_import}
-        for domain, newest in _NEWEST.items():
-            if imports.get(domain, 0) > newest:
-                raise Unsupported(
-                    f"opset {imports[domain]} of {domain or 'ai.onnx'}; "
-                    f"the newest known one is {newest}"
-                )
-        for node in _all_nodes(scope):
-            known = (node.domain, node.op_type) in local or onnx.defs.has(node.op_type, node.domain)
-            if node.domain in imports and not known:
-                raise _unknown(node, imports[node.domain])
-
-
 class Compiler:
     """Compiles one model; holds what its graphs share."""
 
@@ -207,7 +110,6 @@ class Compiler:
         self.local = list(model.functions)
         self.functions = {(f.domain, f.name, f.overload): f for f in self.local}
         self.opset_imports = {o.domain: o.version for o in model.opset_import}
-        self.depth = 0
 
     def model(self, model: ModelProto) -> Program:
         """Compile the main graph."""
@@ -304,9 +206,6 @@ class Compiler:
     def call(self, node: NodeProto, function: FunctionProto, scope: _Scope) -> Step:
         """Compile a call of a local function."""
         label = f"function {function.name}"
-        self.depth += 1
-        if self.depth > MAX_FUNCTION_DEPTH:
-            raise InvalidModel(f"{label} calls itself, or calls nest deeper than {self.depth - 1}")
         if len(node.input) > len(function.input) or len(node.output) > len(function.output):
             raise InvalidModel(
                 f"{label} takes {len(function.input)} and gives {len(function.output)} values; "
@@ -329,7 +228,6 @@ class Compiler:
         for inner_node in function.node:
             self.node(_with_attributes(inner_node, given), inner)
         program.outputs = [inner.resolve(name) for name in function.output]
-        self.depth -= 1
         inputs = [scope.resolve(name) if name else 0 for name in node.input]
         return Step(label, None, inputs, [], {}, callee=program)
 
@@ -367,11 +265,7 @@ def _schema(node: NodeProto, opset: int) -> onnx.defs.OpSchema:
     try:
         return onnx.defs.get_schema(node.op_type, opset, node.domain)
     except onnx.defs.SchemaError:
-        raise _unknown(node, opset) from None
-
-
-def _unknown(node: NodeProto, opset: int) -> Unsupported:
-    return Unsupported(f"{node.domain or 'ai.onnx'} {node.op_type} is unknown at opset {opset}")
+        raise unknown(node, opset) from None
 
 
 def _check_arity(node: NodeProto, schema: onnx.defs.OpSchema, label: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,9 @@ import onnx.checker
 import onnx.shape_inference
 from onnx import GraphProto, ModelProto, helper
 
-from .compiler import Compiler, InvalidModel, Program, Step, canonical, check_known
+from .compiler import Compiler, Program, Step
+from .limits import Deadline, limited_memory
+from .prepare import InvalidModel, canonical, check_functions, check_known
 from .registry import Unsupported
 from .valuetype import (
     ValueType,
@@ -31,31 +32,17 @@ class NodeError(ValueError):
     """A node could not be computed; the message names it."""
 
 
-class Context:
-    """What all programs of one run share: the time at which it has to stop."""
-
-    __slots__ = ("deadline",)
-
-    def __init__(self, time_limit: float | None) -> None:
-        self.deadline = None if time_limit is None else time.monotonic() + time_limit
-
-    def check(self) -> None:
-        """Raise ``TimeoutError`` once the time is up."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise TimeoutError("the time limit was reached inside a body")
-
-
 class Body:
     """A graph attribute at run time: call it with the body's inputs, get its outputs.
 
     ``inputs`` and ``outputs`` are the types that the body declares or that shape inference gives.
     """
 
-    __slots__ = ("_context", "_frame", "_program")
+    __slots__ = ("_deadline", "_frame", "_program")
 
-    def __init__(self, program: Program, outer: list[Value], context: Context) -> None:
+    def __init__(self, program: Program, outer: list[Value], deadline: Deadline) -> None:
         self._program = program
-        self._context = context
+        self._deadline = deadline
         self._frame = program.frame.copy()
         for source, target, _ in program.captures:
             self._frame[target] = outer[source]
@@ -72,11 +59,11 @@ class Body:
 
     def __call__(self, *values: Value) -> list[Value]:
         """Run the body once."""
-        self._context.check()
+        self._deadline.check()
         frame = self._frame
         for slot, value in zip(self._program.inputs, values, strict=True):
             frame[slot] = value
-        execute(self._program, frame, self._context)
+        execute(self._program, frame, self._deadline)
         return [frame[slot] for slot in self._program.outputs]
 
     def infer(self, *values: Value) -> list[ValueType]:
@@ -129,14 +116,15 @@ def _infer_outputs(
     return [types[name] for name in program.output_names]
 
 
-def execute(program: Program, frame: list[Value], context: Context) -> None:
+def execute(program: Program, frame: list[Value], deadline: Deadline) -> None:
     """Run the steps of a program in its frame."""
     for step in program.steps:
+        deadline.check()
         arguments = [frame[slot] for slot in step.inputs]
         if step.unchecked:
             _check_types(step, arguments)
         try:
-            results = _run(step, arguments, frame, context)
+            results = _run(step, arguments, frame, deadline)
         except (Unsupported, NodeError, InvalidModel, TimeoutError, MemoryError):
             raise
         except Exception as error:
@@ -151,25 +139,25 @@ def execute(program: Program, frame: list[Value], context: Context) -> None:
 
 
 def _run(
-    step: Step, arguments: list[Value], frame: list[Value], context: Context
+    step: Step, arguments: list[Value], frame: list[Value], deadline: Deadline
 ) -> Sequence[Value]:
     if step.callee is not None:
-        return _call(step.callee, arguments, context)
+        return _call(step.callee, arguments, deadline)
     assert step.function is not None
     if step.bodies:
-        bodies = {name: Body(body, frame, context) for name, body in step.bodies.items()}
+        bodies = {name: Body(body, frame, deadline) for name, body in step.bodies.items()}
         result = step.function(*arguments, **step.attributes, **bodies)
     else:
         result = step.function(*arguments, **step.attributes)
     return result if isinstance(result, tuple) else (result,)
 
 
-def _call(program: Program, arguments: list[Value], context: Context) -> Sequence[Value]:
+def _call(program: Program, arguments: list[Value], deadline: Deadline) -> Sequence[Value]:
     """Run a local function; an input that the call leaves out is ``None``."""
     frame = program.frame.copy()
     for slot, value in zip(program.inputs, arguments, strict=False):
         frame[slot] = value
-    execute(program, frame, context)
+    execute(program, frame, deadline)
     return [frame[slot] for slot in program.outputs]
 
 
@@ -195,6 +183,7 @@ class Evaluator:
         try:
             model = canonical(model)
             check_known(model)
+            check_functions(model)
             onnx.checker.check_model(model, full_check=True)
         except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
             raise InvalidModel(" ".join(str(error).split())) from error
@@ -205,12 +194,19 @@ class Evaluator:
         # Not as inferred: what inference finds is no promise of the model.
         self._declared = {o.name: of_proto(o.type) for o in model.graph.output}
 
-    def run(self, feeds: Mapping[str, Value], *, time_limit: float | None = None) -> list[Value]:
+    def run(
+        self,
+        feeds: Mapping[str, Value],
+        *,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+    ) -> list[Value]:
         """Run the model on inputs by name; return its outputs in order.
 
-        Args: feeds, a value for each input without an initializer; time_limit, in seconds.
+        Args: feeds, a value for each input without an initializer; time_limit, in seconds, held
+        between nodes; memory_limit, in bytes beyond what this process has now.
         Raises ``ValueError`` for inputs that do not fit, ``NodeError`` for a node that cannot be
-        computed, ``TimeoutError`` past the time limit, ``MemoryError`` past the machine's memory.
+        computed, ``TimeoutError`` past the time limit, ``MemoryError`` past the memory limit.
         """
         program = self._program
         frame = program.frame.copy()
@@ -219,8 +215,8 @@ class Evaluator:
         for name, slot in zip(program.input_names, program.inputs, strict=True):
             if name in feeds:
                 frame[slot] = feeds[name]
-        with np.errstate(all="ignore"):
-            execute(program, frame, Context(time_limit))
+        with np.errstate(all="ignore"), limited_memory(memory_limit):
+            execute(program, frame, Deadline(time_limit))
         outputs = [frame[slot] for slot in program.outputs]
         for name, value in zip(program.output_names, outputs, strict=True):
             _check_value(f"the output {name!r}", value, self._declared[name], NodeError)

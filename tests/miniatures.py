@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,16 @@ MINIATURES = {
 }
 
 
+def _oversleeping(name: str, starts: Path) -> Any:
+    """Die of the case at 17; the second start never ends. ``starts`` counts them."""
+    with starts.open("a") as file:
+        file.write(".")
+        count = file.tell()
+    if count == 2:
+        _hang()
+    return AtCase("at-17:segfault")
+
+
 def create(name: str) -> Any:
     """Make a miniature by its name."""
     if name == "does-not-start":
@@ -205,6 +216,10 @@ def create(name: str) -> Any:
         os._exit(9)
     if name == "every-second":
         return Counting()
+    if name == "sleeps-starting":
+        _hang()
+    if name.startswith("oversleeps:"):
+        return _oversleeping(name, Path(name.partition(":")[2]))
     return AtCase(name) if name.startswith("at-17:") else MINIATURES[name]
 
 

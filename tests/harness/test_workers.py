@@ -22,13 +22,24 @@ from opcheck.harness.workers import BackendFailed, Workers
 
 @contextmanager
 def workers(
-    name: str, jobs: int = 2, time_limit: float = 20.0, memory: int | None = None
+    name: str,
+    jobs: int = 2,
+    time_limit: float = 20.0,
+    memory: int | None = None,
+    start_limit: float = 60.0,
 ) -> Iterator[Workers]:
-    made = Workers("miniatures:create", name, Options(time_limit=time_limit), jobs, memory)
+    """Give an executor; in the end none of its processes may be left."""
+    options = Options(time_limit=time_limit)
+    made = Workers("miniatures:create", name, options, jobs, memory, start_limit)
     try:
         yield made
     finally:
+        pids = [int(log.stem) for log in Path(made._folder.name).glob("*.log")]
         made.close()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(map(alive, pids)):
+        time.sleep(0.05)
+    assert not any(map(alive, pids))
 
 
 def run(name: str, small: Path, time_limit: float = 20.0) -> list[Record]:
@@ -89,19 +100,36 @@ def test_a_backend_that_does_not_start_says_so(name):
     assert name in str(caught.value)
 
 
+def test_a_backend_that_never_starts_says_so():
+    """The limit is that of a start, and the process that sleeps is ended."""
+    with (
+        workers("sleeps-starting", jobs=1, start_limit=1.0) as executor,
+        pytest.raises(BackendFailed, match="did not start: the backend was not ready after 1 s"),
+    ):
+        executor.version()
+
+
+def test_a_worker_that_oversleeps_its_start_costs_no_case(tmp_path):
+    """Its cases go to another worker; the one whose worker died before keeps its outcome."""
+    path = tmp_path / "many.yaml"
+    path.write_text(MANY)
+    cases = load(path, str(path)).cases
+    starts = tmp_path / "starts"
+    with workers(f"oversleeps:{starts}", start_limit=3.0) as executor:
+        records = list(executor.run(cases))
+    assert starts.stat().st_size > 2
+    assert [r.case for r in records] == [c.id for c in cases]
+    assert records[17].outcome is Outcome.CRASHED
+    assert {r.outcome for i, r in enumerate(records) if i != 17} == {Outcome.PASSED}
+
+
 def test_no_process_is_left_behind(small):
     """After closing, the workers and what they have started are gone."""
     path = str(small / "add.yaml")
     with workers("forks") as executor:
         records = list(executor.run(load(Path(path), path).cases))
-        logs = list(Path(executor._folder.name).glob("*.log"))
-        pids = [int(log.stem) for log in logs]
+        assert list(Path(executor._folder.name).glob("*.log"))
     assert {r.outcome for r in records} == {Outcome.PASSED}
-    assert pids
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(map(alive, pids)):
-        time.sleep(0.05)
-    assert not any(map(alive, pids))
 
 
 def alive(group: int) -> bool:

@@ -8,7 +8,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from opcheck.kernels import Evaluator, InvalidModel, NodeError, Unsupported, registry
 from opcheck.kernels.compiler import Compiler
-from opcheck.kernels.evaluator import Context, execute
+from opcheck.kernels.evaluator import execute
+from opcheck.kernels.limits import Deadline
 
 
 def parsed(text, opset=18):
@@ -482,7 +483,7 @@ def test_types_that_only_the_run_shows_are_checked():
     frame = program.frame.copy()
     frame[program.inputs[0]] = f32(1)
     with pytest.raises(NodeError, match=r"Not-1: the input 'X' is tensor\(float\); allowed are"):
-        execute(program, frame, Context(None))
+        execute(program, frame, Deadline(None))
 
 
 def test_a_time_limit_that_is_not_reached_changes_nothing():

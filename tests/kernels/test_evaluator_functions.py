@@ -343,6 +343,36 @@ def test_a_function_that_calls_itself_is_refused(functions):
         evaluator("g (int64 x) => (int64 y) { y = f.F (x) } " + " ".join(texts))
 
 
+def doubling(levels):
+    """Functions of which each calls the one before twice: 2 ** levels nodes in the end."""
+    functions = [
+        f'<domain: "f", opset_import: ["": 18, "f": 1]> F{i} (x) => (y) '
+        f"{{ z = f.F{i - 1} (x) y = f.F{i - 1} (z) }}"
+        for i in range(1, levels + 1)
+    ]
+    first = '<domain: "f", opset_import: ["": 18]> F0 (x) => (y) { y = Neg (x) }'
+    call = f"g (int64 x) => (int64 y) {{ y = f.F{levels} (x) }}"
+    return evaluator(" ".join([call, first, *functions]))
+
+
+def test_functions_that_double_at_each_level_are_refused_before_anything_expands_them():
+    """Shape inference of onnx expands every call, and nothing can interrupt it."""
+    assert doubling(3).run({"x": np.array(5, np.int64)}) == [5]
+    with pytest.raises(Unsupported, match=r"expand to \d+ nodes; at most 20000 are run"):
+        doubling(60)
+
+
+def test_functions_that_nest_without_end_are_refused():
+    """A chain of calls is short and deep."""
+    functions = [
+        f'<domain: "f", opset_import: ["": 18, "f": 1]> F{i} (x) => (y) {{ y = f.F{i - 1} (x) }}'
+        for i in range(1, 70)
+    ]
+    first = '<domain: "f", opset_import: ["": 18]> F0 (x) => (y) { y = Neg (x) }'
+    with pytest.raises(Unsupported, match="calls of functions nest deeper than 64"):
+        evaluator(" ".join(["g (int64 x) => (int64 y) { y = f.F69 (x) }", first, *functions]))
+
+
 def test_a_loop_in_a_function_may_run_no_iteration():
     """The shape of its scan output comes from the values of the call."""
     (y,) = run(
