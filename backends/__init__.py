@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from ..harness.backend import Backend
 
 ENTRY_POINTS = "opcheck.backends"
+#: The function by which worker processes make their backend.
+FACTORY = f"{__name__}:create"
 
 
 class UnknownBackend(ValueError):

@@ -6,6 +6,8 @@ import click
 
 #: Kinds that are nothing without an argument, and cannot be started to ask for a version.
 NEED_ARGUMENT = ("command", "onnx-backend")
+#: What is wrong with a backend whose package is not installed.
+MISSING = "not installed"
 
 
 @click.command()
@@ -21,7 +23,7 @@ def backends(ctx: click.Context, /, check: str | None) -> None:
 
     if check is not None:
         ctx.exit(_check(check))
-    from ..backends import KINDS, CannotRun, create, third_party
+    from ..backends import KINDS, third_party
     from ..reports.text import columns
 
     rows = [["backend", "here", "version", "about, or how to install"]]
@@ -31,16 +33,35 @@ def backends(ctx: click.Context, /, check: str | None) -> None:
         if name in NEED_ARGUMENT:
             rows.append([name, "yes", "", about])
             continue
-        try:
-            version = create(name).version()
-        except CannotRun as error:
-            hint = f"python -m {kind.install}" if kind else str(error)
-            rows.append([name, "no", "", hint])
-        else:
+        version, problem = _version(name)
+        if not problem:
             rows.append([name, "yes", version, about])
-    for line in columns(rows, left=4, longest=70):
+        elif kind is not None and problem is MISSING:
+            rows.append([name, "no", "", f"python -m {kind.install}"])
+        else:
+            rows.append([name, "no", "", problem])
+    for line in columns(rows, left=4, longest=100):
         click.echo(line)
     ctx.exit(Status.FINE)
+
+
+def _version(name: str) -> tuple[str, str]:
+    """Return a backend's version, or why it cannot run; a runtime is only started in a worker."""
+    from ..backends import FACTORY, CannotRun, check
+    from ..harness.judge import Options
+    from ..harness.workers import BackendFailed, Workers
+
+    try:
+        check(name)
+    except CannotRun:
+        return "", MISSING
+    workers = Workers(FACTORY, name, Options(), jobs=1)
+    try:
+        return workers.version(), ""
+    except BackendFailed as error:
+        return "", str(error)
+    finally:
+        workers.close()
 
 
 def _check(name: str) -> int:

@@ -21,7 +21,7 @@ from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import __version__
-from ..backends import CannotRun, UnknownBackend, check, create, create_here
+from ..backends import FACTORY, CannotRun, UnknownBackend, check, create, create_here
 from ..harness import history
 from ..harness.case import Case
 from ..harness.judge import Options
@@ -33,8 +33,6 @@ from ..reports.junit import junit
 from .expecting import Expecting, expecting
 from .loading import Selection, Status, as_problem, load
 
-#: The function by which worker processes make their backend.
-FACTORY = f"{create.__module__}:{create.__name__}"
 #: With fewer cases there is no progress bar.
 MANY = 50
 
