@@ -8,17 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import onnx.defs
-import onnx.shape_inference
 import pytest
-from onnx import AttributeProto, GraphProto, ModelProto, TypeProto
+from onnx import ModelProto
 
 from opcheck.backends.builtin import Builtin
-from opcheck.harness.case import Case, MustFail
+from opcheck.harness.case import MustFail
 from opcheck.harness.dtypes import element_type_of
 from opcheck.harness.judge import Options, run_case
 from opcheck.harness.record import Outcome
+from opcheck.harness.signatures import Signature, signatures_of_model, signatures_of_schema
 from opcheck.harness.sources import BUNDLED, load_all
-from opcheck.kernels.valuetype import text_of
 
 LOADED = load_all([])
 #: The operators whose every (since_version, type) has a case.
@@ -74,70 +73,38 @@ def test_the_oracle_gives_clean_values():
                 check(value, case.id)
 
 
-def signatures_of_schemas(operator: str) -> set[tuple[str, int, str]]:
-    """Return every (operator, since_version, type) that ``onnx.defs`` allows."""
-    return {
-        (operator, schema.since_version, text)
-        for schema in onnx.defs.get_all_schemas_with_history()
-        if schema.name == operator and schema.domain == ""
-        for constraint in schema.type_constraints
-        for text in constraint.allowed_type_strs
-    }
-
-
-def signatures_of(case: Case) -> set[tuple[str, int, str]]:
-    """Return the (operator, since_version, type) that a case exercises."""
-    model = onnx.shape_inference.infer_shapes(case.call.model, data_prop=True)
-    opset = {o.domain: o.version for o in model.opset_import}.get("", 0)
-    found: set[tuple[str, int, str]] = set()
-    _walk(model.graph, opset, {}, found)
-    return found
-
-
-def _walk(graph: GraphProto, opset: int, outer: dict[str, str], found: set) -> None:
-    types = dict(outer)
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        text = text_of(value.type)
-        if text:
-            types[value.name] = text
-    for tensor in graph.initializer:
-        proto = TypeProto()
-        proto.tensor_type.elem_type = tensor.data_type
-        types[tensor.name] = text_of(proto)
-    for node in graph.node:
-        if node.op_type in COVERED:
-            schema = onnx.defs.get_schema(node.op_type, opset, "")
-            for names, formals in ((node.input, schema.inputs), (node.output, schema.outputs)):
-                for i, name in enumerate(names):
-                    formal = formals[min(i, len(formals) - 1)]
-                    text = types.get(name, "")
-                    if formal.type_str in {t.type_param_str for t in schema.type_constraints}:
-                        found.add((node.op_type, schema.since_version, text))
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                _walk(attribute.g, opset, types, found)
+def allowed(operator: str) -> set[Signature]:
+    """Return every signature of an operator of ONNX's own domain, in all its versions."""
+    return set().union(
+        *(
+            signatures_of_schema(schema)
+            for schema in onnx.defs.get_all_schemas_with_history()
+            if schema.name == operator and schema.domain == ""
+        )
+    )
 
 
 @pytest.fixture(scope="module")
-def covered() -> set[tuple[str, int, str]]:
-    """The signatures that cases with outputs exercise."""
-    found: set[tuple[str, int, str]] = set()
+def covered() -> set[Signature]:
+    """The signatures that cases with outputs use."""
+    found: set[Signature] = set()
     for case in LOADED.cases:
         if not any(isinstance(a, MustFail) for a in case.alternatives):
-            found |= signatures_of(case)
+            found |= signatures_of_model(case.call.model)
     return found
 
 
 @pytest.mark.parametrize("operator", COVERED)
 def test_every_signature_has_a_case(operator, covered):
     """Each (operator, since_version, type) that ``onnx.defs`` allows occurs in some case."""
-    missing = signatures_of_schemas(operator) - covered
+    missing = allowed(operator) - covered
     assert sorted(missing) == []
 
 
 def test_the_number_of_signatures_is_known():
     """Loop, Scan and Range have 737 signatures with onnx 1.23."""
-    count = sum(len(signatures_of_schemas(name)) for name in ("Loop", "Scan", "Range"))
+    found = set().union(*(allowed(name) for name in ("Loop", "Scan", "Range")))
+    count = len({(s.operator, s.since_version, s.type) for s in found})
     assert onnx.__version__.startswith("1.23.")
     assert count == 737
 
