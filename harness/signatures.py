@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import onnx.defs
@@ -92,7 +92,7 @@ def _used(
     schema: onnx.defs.OpSchema,
     parameters: set[str],
     names: Iterable[str],
-    formals: list[onnx.defs.OpSchema.FormalParameter],
+    formals: Sequence[onnx.defs.OpSchema.FormalParameter],
     types: dict[str, str],
 ) -> set[Signature]:
     key = (schema.domain, schema.name, schema.since_version)

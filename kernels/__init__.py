@@ -17,8 +17,8 @@ from . import (  # noqa: F401 - importing a family registers its kernels
     tensor_cast,
     tensor_shape,
 )
-from .prepare import InvalidModel
 from .evaluator import Evaluator, NodeError
+from .prepare import InvalidModel
 from .registry import Unsupported, registered
 
 __all__ = ["Evaluator", "InvalidModel", "NodeError", "Unsupported", "registered"]
