@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, prod
 from pathlib import Path
@@ -23,7 +23,8 @@ from .caseformat import Alternative, CaseSpec, ErrorSpec, FileSpec, ToleranceSpe
 from .dtypes import element_type, element_type_of_number, type_text
 from .errors import CaseError, shorten
 from .errors import Path as PathInside
-from .values import ValueReader, inside, value_of
+from .randomness import random_outputs
+from .values import ValueReader, inside, no_value, value_of
 
 #: A case that expands to more variants than this is taken for a mistake.
 MAX_VARIANTS = 10_000
@@ -138,6 +139,11 @@ class _Builder:
             _check_versions(model, ("opset",) if spec.opset is not None else (forms[0],))
             _check_model(model, forms[0])
         self._check_inputs(model, inputs)
+        values = {name: value_of(v) for name, v in inputs.items()}
+        random = random_outputs(model, values)
+        for path, alternative in alternatives:
+            if isinstance(alternative, dict):
+                _check_random(alternative, random, path)
         opset = {o.domain: o.version for o in model.opset_import}.get(domain, 0)
         title = f"{spec.name}[{self.variant}]" if self.variant else spec.name
         return Case(
@@ -150,7 +156,7 @@ class _Builder:
             domain=domain,
             opset=opset,
             since_version=_since_version(operator, domain, opset),
-            call=Call(model, {name: value_of(v) for name, v in inputs.items()}),
+            call=Call(model, values),
             output_names=tuple(names),
             alternatives=tuple(
                 a if isinstance(a, MustFail) else self._in_order(a, names, path)
@@ -346,6 +352,21 @@ def _must_fail(error: bool | ErrorSpec | None, path: PathInside) -> MustFail:
         seen = f"{shorten(error.match)}: {problem}"
         raise CaseError((*path, "error", "match"), seen, "a regular expression") from None
     return MustFail(error.phase, error.match)
+
+
+def _check_random(
+    outputs: Mapping[str, Expected], random: Collection[str], path: PathInside
+) -> None:
+    """Only an output that depends on random numbers may have no data."""
+    for name, value in outputs.items():
+        if name not in random and _lacks_data(value):
+            raise no_value().at(*path, "outputs", name)
+
+
+def _lacks_data(value: Expected) -> bool:
+    open_shape = None in value.shape
+    missing = value.kind == "tensor" and value.value is None and not open_shape
+    return missing or any(_lacks_data(item) for item in value.items)
 
 
 def _check_names(

@@ -13,6 +13,7 @@ import numpy as np
 from .backend import Backend, Unsupported
 from .case import Case, MustFail, Tolerance, Value
 from .compare import compare_outputs, describe, excerpt
+from .randomness import is_random, judge_draws, repeatable, repetition
 from .record import Difference, Outcome, Record, utf8
 from .tolerance import tolerance_for
 
@@ -47,6 +48,8 @@ def run_case(case: Case, backend: Backend, options: Options) -> Record:
         record = _judge_error(case, backend.name, result)
     else:
         record = _judge_outputs(case, backend.name, result, options)
+        if record.outcome is Outcome.PASSED and repeatable(case):
+            record = _judge_again(case, backend, result, record)
     return msgspec.structs.replace(record, seconds=round(seconds, 6))
 
 
@@ -128,6 +131,8 @@ def _judge_outputs(case: Case, backend: str, got: Sequence[Value], options: Opti
             for name, expected in zip(case.output_names, alternative, strict=True)
         ]
         differences = compare_outputs(case.output_names, alternative, got, tolerances)
+        if not differences and any(is_random(e) for e in alternative):
+            differences = judge_draws(case.call, case.output_names, alternative, got)
         if best is None or len(differences) < len(best):
             best = differences
     if best is None:
@@ -141,6 +146,17 @@ def _judge_outputs(case: Case, backend: str, got: Sequence[Value], options: Opti
     names = [*case.output_names, *(f"output {i}" for i in range(len(got)))][: len(got)]
     outputs = [e for name, v in zip(names, got, strict=True) for e in excerpt(name, v)]
     return msgspec.structs.replace(record, differences=best or [], outputs=outputs)
+
+
+def _judge_again(case: Case, backend: Backend, first: Sequence[Value], record: Record) -> Record:
+    """Run a case whose random numbers have seeds once more: the same must come out."""
+    second = _call(case, backend)
+    if isinstance(second, _Raised):
+        return _judge_error(case, backend.name, second)
+    differences = repetition(case.output_names, first, second)
+    if not differences:
+        return record
+    return msgspec.structs.replace(record, outcome=Outcome.FAILED, differences=differences)
 
 
 def _override(tolerance: Tolerance, options: Options) -> Tolerance:

@@ -33,7 +33,7 @@ from onnx import ModelProto, TypeProto, helper
 from platformdirs import user_cache_dir
 
 from . import testdata
-from .case import Call, Case, Expected
+from .case import Call, Case, Expected, MustFail
 from .casefile import Loaded
 from .dtypes import element_type_of_number
 from .errors import CaseError, count, path_text
@@ -51,7 +51,7 @@ SUITES = {
 #: The suites that are kept in the cache.
 CACHED = ("onnx:node", "onnx:simple")
 #: Raise it when the archive, or what is put into it, changes.
-FORMAT = 1
+FORMAT = 2
 #: Archives of other versions that are kept beside the newest one.
 KEEP = 4
 
@@ -164,7 +164,10 @@ def _broken(name: str, title: str, error: Exception) -> CaseError:
 
 
 class _Value(msgspec.Struct, array_like=True):
-    """A value: a tensor with its bytes or strings, or a container with its type."""
+    """A value: a tensor with its bytes or strings, or a container with its type.
+
+    Of kind ``random`` is a tensor without values.
+    """
 
     kind: str
     number: int = 0
@@ -208,25 +211,29 @@ def _packed(value: Expected) -> _Value:
         items, keys = [_packed(item) for item in value.items], list(value.keys)
         proto = value.type.SerializeToString(deterministic=True)
         return _Value(value.kind, items=items, keys=keys, type=proto)
-    assert value.value is not None
-    number, shape = value.type.tensor_type.elem_type, value.value.shape
+    number = value.type.tensor_type.elem_type
+    if value.value is None:
+        return _Value("random", number, tuple(s for s in value.shape if s is not None))
+    shape = value.value.shape
     if value.value.dtype.kind == "O":
         return _Value("tensor", number, shape, strings=value.value.reshape(-1).tolist())
     return _Value("tensor", number, shape, value.value.tobytes())
 
 
 def _unpacked(stored: _Value) -> Expected:
-    if stored.kind != "tensor":
+    if stored.kind not in ("tensor", "random"):
         proto = TypeProto.FromString(stored.type)
         items = tuple(_unpacked(item) for item in stored.items)
         return Expected(stored.kind, proto, items=items, keys=tuple(stored.keys))
     element = element_type_of_number(stored.number)
     assert element is not None
+    proto = helper.make_tensor_type_proto(stored.number, stored.shape)
+    if stored.kind == "random":
+        return Expected("tensor", proto, element.dtype, stored.shape)
     if element.name == "string":
         array = np.array(stored.strings, object).reshape(stored.shape)
     else:
         array = np.frombuffer(stored.data, element.dtype).reshape(stored.shape).copy()
-    proto = helper.make_tensor_type_proto(stored.number, stored.shape)
     return Expected("tensor", proto, element.dtype, stored.shape, array)
 
 
@@ -501,6 +508,8 @@ def _stored(
         _read(o.name, value, o.type) for o, value in zip(model.graph.output, outputs, strict=True)
     ]
     case = testdata.make_case(suite, test.name, variant, model, read, wanted, tested=twin)
+    (outputs,) = case.alternatives
+    assert not isinstance(outputs, MustFail)
     return _Stored(
         test.name,
         variant,
@@ -511,7 +520,7 @@ def _stored(
         model.SerializeToString(deterministic=True),
         case.model_text,
         [(key, _packed(value)) for key, value in read.items()],
-        [(key, _packed(value)) for key, value in zip(case.output_names, wanted, strict=True)],
+        [(key, _packed(value)) for key, value in zip(case.output_names, outputs, strict=True)],
         test.rtol,
         test.atol,
         sorted(case.dtypes),

@@ -148,8 +148,14 @@ class ValueReader:
     def _tensor(self, spec: ValueSpec, output: bool) -> Expected:
         element = self._element(spec)
         shape = None if spec.shape is None else _checked_shape(spec.shape, output)
-        if shape is not None and None in shape:
-            return self._any_size(spec, element, shape)
+        given = any(self._has(spec, form) for form in _FORMS)
+        if shape is not None and (None in shape or (output and not given)):
+            if given:
+                wanted = "no data: nothing is compared"
+                raise CaseError(("shape",), "a size of null beside data", wanted)
+            # Without a size of null it is a random output; the builder sees to that.
+            proto = helper.make_tensor_type_proto(element.number, shape)
+            return Expected("tensor", proto, element.dtype, shape)
         sizes = None if shape is None else tuple(s for s in shape if s is not None)
         undefined = None
         if spec.npy is not None:
@@ -159,19 +165,9 @@ class ValueReader:
         elif spec.bits is not msgspec.UNSET or spec.data is not msgspec.UNSET:
             array, undefined = _literal(spec, element, sizes, output)
         else:
-            raise CaseError((), "no value", f"one of {', '.join(_FORMS)}, sequence, optional, map")
+            raise no_value()
         proto = helper.make_tensor_type_proto(element.number, array.shape)
         return Expected("tensor", proto, element.dtype, array.shape, array, undefined)
-
-    def _any_size(
-        self, spec: ValueSpec, element: ElementType, shape: tuple[int | None, ...]
-    ) -> Expected:
-        if any(self._has(spec, form) for form in _FORMS):
-            raise CaseError(
-                ("shape",), "a size of null beside data", "no data: nothing is compared"
-            )
-        proto = helper.make_tensor_type_proto(element.number, [None] * len(shape))
-        return Expected("tensor", proto, element.dtype, shape)
 
     def _npy(self, name: str, element: ElementType, shape: tuple[int, ...] | None) -> NDArray[Any]:
         path = inside(self.folder, name, "npy")
@@ -346,6 +342,11 @@ def flat(raw: Any) -> list[Any]:
     if not any(isinstance(row, list) for row in raw):
         return raw
     return [leaf for row in raw for leaf in flat(row)]
+
+
+def no_value() -> CaseError:
+    """Return the error for a value of which nothing is said."""
+    return CaseError((), "no value", f"one of {', '.join(_FORMS)}, sequence, optional, map")
 
 
 def value_of(expected: Expected) -> Value:

@@ -6,6 +6,7 @@ onnx's checker and shape inference run on what is left; both are C++ and cannot 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import onnx.checker
 import onnx.defs
@@ -39,6 +40,7 @@ def canonical(model: ModelProto) -> ModelProto:
     A body may leave out the types of its inputs; shape inference finds none for the iteration
     number and the condition where the Loop has no such input.
     A sparse initializer is a tensor in few words; shape inference takes it for another type.
+    A function body reads attributes; inference finds none that the node leaves to its default.
     Raises ``onnx.checker.ValidationError`` for a sparse initializer that is malformed.
     """
     copy = ModelProto()
@@ -48,6 +50,7 @@ def canonical(model: ModelProto) -> ModelProto:
         for imported in scope.opset_import:
             if imported.domain == "ai.onnx":
                 imported.domain = ""
+        imports = {o.domain: o.version for o in scope.opset_import}
         for graph in _all_graphs(scope):
             _make_dense(graph)
         for node in _all_nodes(scope):
@@ -55,7 +58,27 @@ def canonical(model: ModelProto) -> ModelProto:
                 node.domain = ""
             if node.op_type == "Loop" and not node.domain:
                 _type_own_inputs(node)
+            _write_defaults(node, imports.get(node.domain, 0))
     return copy
+
+
+def _write_defaults(node: NodeProto, opset: int) -> None:
+    """Give a node of an operator that has a function body the attributes with defaults."""
+    for default in _defaults(node.op_type, opset, node.domain):
+        if all(attribute.name != default.name for attribute in node.attribute):
+            node.attribute.append(default)
+
+
+@cache
+def _defaults(operator: str, opset: int, domain: str) -> tuple[AttributeProto, ...]:
+    """Return the defaults that the function body of an operator may read; mostly there are none."""
+    if not opset or not onnx.defs.has(operator, opset, domain):
+        return ()
+    schema = onnx.defs.get_schema(operator, opset, domain)
+    if not schema.has_function:
+        return ()
+    values = (formal.default_value for formal in schema.attributes.values())
+    return tuple(value for value in values if value.type)
 
 
 def _all_nodes(scope: ModelProto | FunctionProto) -> Iterator[NodeProto]:
