@@ -139,7 +139,11 @@ def _round_sum(high: Array, low: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _product(rows: Array) -> Array:
-    """Multiply float64 rows with their exponents apart, so that no partial product overflows."""
+    """Multiply float64 rows with their exponents apart, so that no partial product overflows.
+
+    The fractions are ``numpy.longdouble``, so that float64 products are rounded about once.
+    """
+    rows = rows.astype(np.longdouble)
     if len(rows) == 0:
         return np.ones(rows.shape[1:])
     rows, exponents = np.frexp(rows)
@@ -149,7 +153,8 @@ def _product(rows: Array) -> Array:
         product, exponents = np.frexp(a * b)
         exponent = exponent + exponents.sum(axis=0, dtype=np.int64)
         rows = np.concatenate((product, left)) if len(left) else product
-    return np.asarray(np.ldexp(rows[0], np.clip(exponent, -9999, 9999).astype(np.int32)))
+    scaled = np.ldexp(rows[0], np.clip(exponent, -9999, 9999).astype(np.int32))
+    return np.asarray(scaled.astype(np.float64))
 
 
 def _exact_sum(rows: Array) -> Array:
