@@ -29,9 +29,10 @@ _BY_BITS = {
     "float8e8m0": "float8_e8m0fnu",
 }
 
-#: What the messages of a missing implementation have in common.
+#: What the messages of a missing implementation have in common, and those of wrong values do not.
 _MISSING = re.compile(
-    r"not implemented|not (yet )?supported|unsupported|can't convert np.ndarray of type|"
+    r"not implemented|not (yet )?supported(?! between)|unsupported(?! (operand|range))|"
+    r"can't convert np.ndarray of type|"
     r"module 'torch' has no attribute 'u?(float|int)|does not import the default ONNX domain",
     re.IGNORECASE,
 )
