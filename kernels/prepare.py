@@ -75,7 +75,7 @@ def _defaults(operator: str, opset: int, domain: str) -> tuple[AttributeProto, .
     if not opset or not onnx.defs.has(operator, opset, domain):
         return ()
     schema = onnx.defs.get_schema(operator, opset, domain)
-    if not schema.has_function:
+    if not schema.has_function:  # type: ignore[attr-defined]
         return ()
     values = (formal.default_value for formal in schema.attributes.values())
     return tuple(value for value in values if value.type)

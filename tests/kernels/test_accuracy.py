@@ -56,7 +56,8 @@ def test_every_elementwise_and_every_reduction_operator_is_measured():
 @pytest.mark.parametrize("function", accuracy.FUNCTIONS, ids=lambda f: f.label or f.operator)
 def test_the_page_has_a_figure_for_each(function):
     """And none of them is larger than what is promised."""
-    (line,) = re.findall(rf"^\| {re.escape(function.label or function.operator)} \|(.*)\|$", PAGE, re.M)
+    name = re.escape(function.label or function.operator)
+    (line,) = re.findall(rf"^\| {name} \|(.*)\|$", PAGE, re.MULTILINE)
     cells = [cell.strip() for cell in line.split("|")]
     for form, cell in zip(accuracy.FORMATS, cells, strict=True):
         assert bool(cell) == accuracy.allows(function.operator, form)
@@ -65,7 +66,7 @@ def test_the_page_has_a_figure_for_each(function):
 
 
 def test_a_wrong_kernel_would_be_noticed():
-    """Of three numbers that are one unit off, each counts as one unit; infinity as infinitely far."""
+    """A result that is one unit off counts as one unit, a wrong infinity as infinitely far."""
     form = FORMATS["float32"]
     assert accuracy.error(form, accuracy.mpf(1), 1 + 2**-23) == 1
     assert accuracy.error(form, accuracy.mpf(2) ** 130, float("inf")) == 0
