@@ -48,12 +48,15 @@ class Tolerance:
 
     An element is accepted when it is within ``ulp`` steps, or when rtol and atol are given and
     ``abs(got - expected) <= atol + rtol * abs(expected)``.
+    With ``pairs`` the last axis holds a real and an imaginary part, and this is said of the complex
+    number.
     """
 
     ulp: float | None = None
     rtol: float | None = None
     atol: float | None = None
     signed_zero: bool = False
+    pairs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

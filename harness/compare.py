@@ -210,6 +210,8 @@ class _Tensors:
         left, right = expected[places], got[places]
         if self.is_float:
             bad, sizes = self.judge(left, right)
+            if self.tolerance.pairs:
+                bad &= self.far_as_pairs(places + start)
         elif self.is_complex:
             real = self.judge(left.real, right.real)
             imaginary = self.judge(left.imag, right.imag)
@@ -234,6 +236,15 @@ class _Tensors:
             if self.tolerance.signed_zero:
                 near &= (left != 0) | (right != 0) | (np.signbit(left) == np.signbit(right))
         return ~near, np.where(both_finite | near, distance, FAR)
+
+    def far_as_pairs(self, places: Array) -> Array:
+        """Return which elements belong to a complex number that is too far from its literal."""
+        with np.errstate(all="ignore"):
+            expected = np.stack([self.expected[places], self.expected[places ^ 1]])
+            got = np.stack([self.got[places], self.got[places ^ 1]])
+            x, y = expected.astype(np.float64), got.astype(np.float64)
+            limit = (self.tolerance.atol or 0) + (self.tolerance.rtol or 0) * np.hypot(*x)
+            return np.asarray(~(np.hypot(*(y - x)) <= limit))
 
     def row(self, i: int) -> Row:
         """Return one element with its errors."""

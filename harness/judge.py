@@ -164,4 +164,4 @@ def _override(tolerance: Tolerance, options: Options) -> Tolerance:
     given = (options.ulp, options.rtol, options.atol)
     if given == (None, None, None):
         return tolerance
-    return Tolerance(*given, signed_zero=tolerance.signed_zero)
+    return Tolerance(*given, signed_zero=tolerance.signed_zero, pairs=tolerance.pairs)

@@ -27,8 +27,9 @@ from onnx import (
 
 from . import registry
 from .prepare import InvalidModel, unknown
-from .registry import Function
+from .registry import Function, Unsupported
 from .rounding import Array
+from .training_gradient import Operation, Subgraph
 from .valuetype import UNKNOWN, ValueType, of_proto
 
 AttributeType = onnx.defs.OpSchema.AttrType
@@ -84,6 +85,8 @@ class _Scope:
         self.parent = parent
         self.slots: dict[str, int] = {}
         self.types: dict[str, ValueType] = {}
+        #: The nodes compiled so far.
+        self.nodes: list[NodeProto] = []
 
     def define(self, name: str) -> int:
         slot = self.program.slot()
@@ -158,6 +161,7 @@ class Compiler:
             scope.program.frame[step.outputs[0]] = value
             return
         scope.program.steps.append(step)
+        scope.nodes.append(node)
 
     def operator(self, node: NodeProto, schema: onnx.defs.OpSchema, scope: _Scope) -> Step:
         """Compile a node of an ONNX operator."""
@@ -171,11 +175,40 @@ class Compiler:
         attributes, bodies = self.attributes(node, schema, scope, label)
         if schema.name == "Loop" and not schema.domain:
             _check_condition(bodies["body"], label)
-        if kernel.wants_n_outputs:
+        if "n_outputs" in kernel.context:
             attributes["n_outputs"] = len(node.output)
+        if "subgraph" in kernel.context:
+            attributes["subgraph"] = self.subgraph(attributes, scope, label)
         inputs = [scope.resolve(name) if name else 0 for name in node.input]
         unchecked = _unchecked_types(node, schema, scope, label)
         return Step(label, kernel.function, inputs, [], attributes, bodies, unchecked=unchecked)
+
+    def subgraph(self, attributes: Mapping[str, Any], scope: _Scope, label: str) -> Subgraph:
+        """Return the nodes of a scope that lead from the tensors of a Gradient node to its y."""
+        free = {*attributes["xs"], *(attributes["zs"] or [])}
+        needed = {attributes["y"]} - free
+        found = Subgraph()
+        for node in reversed(scope.nodes):
+            if needed.isdisjoint(node.output):
+                continue
+            needed -= set(node.output)
+            needed |= {name for name in node.input if name} - free
+            schema = _schema(node, scope.program.opset_imports.get(node.domain, 0))
+            kernel = registry.find(schema)
+            inner, bodies = self.attributes(node, schema, scope, label)
+            if bodies or kernel.context:
+                raise Unsupported(f"{label} through {schema.name}")
+            names = (list(node.input), list(node.output))
+            found.operations.insert(0, Operation(schema.name, kernel.function, inner, *names))
+        for name in needed:
+            slot = scope.slots.get(name, 0)
+            if scope.program.frame[slot] is None:
+                raise InvalidModel(
+                    f"{label}: y depends on {name!r}, which is neither in xs nor in zs, "
+                    f"nor computed from {', '.join(sorted(free))}"
+                )
+            found.constants[name] = scope.program.frame[slot]
+        return found
 
     def attributes(
         self, node: NodeProto, schema: onnx.defs.OpSchema, scope: _Scope, label: str

@@ -32,7 +32,8 @@ def limited_broadcast(a: Array, b: Array, *, axis: int | None, broadcast: int) -
     With ``broadcast`` 0 the shapes have to be the same, and ``axis`` means nothing.
     Otherwise ``b`` has one element and no more dimensions than ``a``; or its shape is a run of the
     dimensions of ``a``, which starts at ``axis`` or, without ``axis``, ends at the last one.
-    A dimension of 1 is not expanded, unless ``b`` has one element.
+    In such a run ``b`` may have 1 in place of a dimension of ``a``.
+    The text says that this "doesn't work yet"; the official cases have it and decide.
     Where ``b`` has one element, ``axis`` has nothing to decide and is not read.
 
     Raises: ``ValueError`` where the shapes or ``axis`` break these rules.
@@ -48,12 +49,13 @@ def limited_broadcast(a: Array, b: Array, *, axis: int | None, broadcast: int) -
     if b.size == 1 and b.ndim <= a.ndim:
         return b.reshape(())
     start = a.ndim - b.ndim if axis is None else axis
-    if start < 0 or a.shape[start : start + b.ndim] != b.shape:
+    run = a.shape[start : start + b.ndim] if start >= 0 else ()
+    if len(run) != b.ndim or any(n not in (1, m) for n, m in zip(b.shape, run, strict=True)):
         place = "the end" if axis is None else f"axis {axis}"
         raise ValueError(
             f"B has shape {b.shape}, A has shape {a.shape}: "
-            f"the shape of B must be a run of dimensions of A, here from {place}, "
-            "or B must have one element"
+            f"the shape of B must be a run of dimensions of A, or 1 in their place, "
+            f"here from {place}, or B must have one element"
         )
     return b.reshape(b.shape + (1,) * (a.ndim - start - b.ndim))
 
@@ -80,7 +82,7 @@ def _relu(x: Array) -> Array:
     return np.maximum(x, np.zeros((), x.dtype))
 
 
-def _wider(function: Unary) -> Unary:
+def wider(function: Unary) -> Unary:
     """Make a function of floats compute in a wider type and round once."""
 
     def run(x: Array) -> Array:
@@ -96,8 +98,8 @@ _UNARY: tuple[tuple[str, Unary, tuple[int, ...]], ...] = (
     ("Abs", np.absolute, (6, 13)),
     ("Neg", np.negative, (6, 13)),
     ("Sqrt", np.sqrt, (6, 13)),
-    ("Exp", _wider(np.exp), (6, 13)),
-    ("Tanh", _wider(np.tanh), (6, 13)),
+    ("Exp", wider(np.exp), (6, 13)),
+    ("Tanh", wider(np.tanh), (6, 13)),
     ("Relu", _relu, (6, 13, 14)),
 )
 

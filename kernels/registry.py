@@ -6,7 +6,8 @@ Its attributes are keyword-only.
 Their defaults come from ``onnx.defs`` and are written nowhere else.
 It returns one value, or a tuple with one value per output.
 
-A kernel that has to know how many outputs the node names takes the keyword ``n_outputs``.
+A kernel that has to know how many outputs the node names takes the keyword ``n_outputs``; the
+one of Gradient takes ``subgraph``, the part of the graph that it differentiates.
 
 Values are plain: a tensor is a ``numpy.ndarray`` (strings have dtype ``object``), a sequence is a
 ``list``, an empty optional is ``None`` (a filled one is its value), a map is a ``dict``.
@@ -27,7 +28,7 @@ F = TypeVar("F", bound=Function)
 Option = onnx.defs.OpSchema.FormalParameterOption
 
 #: Keywords that the evaluator fills in, and that are no attributes.
-CONTEXT_KEYWORDS = frozenset({"n_outputs"})
+CONTEXT_KEYWORDS = frozenset({"n_outputs", "subgraph"})
 
 
 class Unsupported(Exception):
@@ -42,7 +43,8 @@ class Kernel:
     operator: str
     since_version: int
     function: Function
-    wants_n_outputs: bool
+    #: What it takes besides inputs and attributes: some of ``CONTEXT_KEYWORDS``.
+    context: frozenset[str]
 
 
 _kernels: dict[tuple[str, str, int], Kernel] = {}
@@ -65,7 +67,7 @@ def kernel(
             key = (domain, operator, version)
             if key in _kernels:
                 raise ValueError(f"{operator}-{version} has a kernel already")
-            _kernels[key] = Kernel(*key, function, "n_outputs" in keywords)
+            _kernels[key] = Kernel(*key, function, keywords & CONTEXT_KEYWORDS)
         return function
 
     return register

@@ -466,3 +466,22 @@ def test_excerpts_begin_where_values_do():
     parts = excerpt("y", [f4(1), [f4(2), f4(3)]])
     assert [e.name for e in parts] == ["y[0]", "y[1][0]", "y[1][1]"]
     assert [e.type for e in excerpt("y", None)] == ["an empty optional"]
+
+
+@pytest.mark.parametrize(
+    ("got", "pairs", "different"),
+    [
+        ([-5.0, 0.0], True, 0),
+        ([-5.0, 0.0], False, 1),
+        ([-5.004, 0.003], True, 0),
+        ([-5.0, 0.006], True, 1),
+        ([-5.006, 1.9e-7], True, 1),
+        ([np.nan, 1.9e-7], True, 1),
+    ],
+)
+def test_pairs_are_compared_as_complex_numbers(got, pairs, different):
+    """A noisy zero beside a real part of -5 is within the relative tolerance of the number."""
+    expected = tensor(np.array([[-5.0, 1.9e-7]], np.float32))
+    tolerance = Tolerance(rtol=1e-3, atol=1e-7, pairs=pairs)
+    found = compare("y", expected, np.array([got], np.float32), tolerance)
+    assert sum(d.different for d in found) == different

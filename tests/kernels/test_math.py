@@ -239,17 +239,26 @@ def test_broadcasting_goes_both_ways_from_version_7(a, b, shape):
         pytest.param((2, 2, 2), (2,), 1, 1, id="axis-decides"),
         pytest.param((2, 3), (2, 3), None, 0, id="same"),
         pytest.param((0, 3), (3,), None, 1, id="empty"),
+        pytest.param((2, 3), (2, 1), None, 0, id="expansion-of-1"),
+        pytest.param((2, 3), (2, 1), 0, 0, id="expansion-of-1-and-axis"),
+        pytest.param((2, 3), (1, 3), 0, 0, id="expansion-of-leading-1"),
+        pytest.param((2, 3, 4), (3, 1), 1, 1, id="expansion-within-a-run"),
+        pytest.param((2, 3, 4), (1, 3), 0, 0, id="expansion-before-the-end"),
     ],
 )
 @pytest.mark.parametrize("version", [1, 6])
 def test_limited_broadcasting(version, a, b, axis, start):
-    """The examples of Add-1: element (i, j, k, l) of A meets that of B from ``start`` on."""
+    """The examples of Add-1: element (i, j, k, l) of A meets that of B from ``start`` on.
+
+    A dimension of 1 is expanded, as in two official cases of Add-6.
+    """
     x = np.arange(math.prod(a), dtype=np.float32).reshape(a)
     y = 1000 * np.arange(1, 1 + math.prod(b), dtype=np.float32).reshape(b)
     got = call("Add", version, x, y, axis=axis, broadcast=1)
     assert got.shape == a
     for index in np.ndindex(*a):
         at = (0,) * len(b) if start is None else index[start : start + len(b)]
+        at = tuple(i if n > 1 else 0 for i, n in zip(at, b, strict=True))
         assert got[index] == x[index] + y[at]
 
 
@@ -259,7 +268,8 @@ def test_limited_broadcasting(version, a, b, axis, start):
         pytest.param((2, 3), (3,), None, 0, id="not-enabled"),
         pytest.param((2, 3), (), None, 0, id="not-even-a-scalar"),
         pytest.param((2, 3), (2,), None, 1, id="no-suffix"),
-        pytest.param((2, 3), (2, 1), None, 1, id="no-expansion-of-1"),
+        pytest.param((2, 1), (2, 3), None, 1, id="no-expansion-of-A"),
+        pytest.param((2, 3, 4), (2, 1), None, 1, id="expansion-is-aligned"),
         pytest.param((3,), (2, 3), None, 1, id="never-of-A"),
         pytest.param((3,), (1, 1), None, 1, id="one-element-of-higher-rank"),
         pytest.param((2, 3, 4), (3, 4), 0, 1, id="wrong-axis"),

@@ -290,10 +290,6 @@ def test_split_into_given_sizes(data, shape, version):
     if not as_input:
         inputs = []
         attributes["split"] = sizes
-    if version < 11 and axis < 0:
-        with pytest.raises(ValueError, match="does not count from the back"):
-            call("Split", version, x, *inputs, **attributes)
-        return
     assert_all_same(call("Split", version, x, *inputs, **attributes), pieces(x, k, sizes))
 
 
