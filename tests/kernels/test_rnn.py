@@ -406,6 +406,7 @@ def test_no_steps_and_no_sequences(operator):
         ({"layout": 2}, "layout is 2"),
         ({"hidden_size": 3}, "W has shape"),
         ({"activations": ["Tanh", "Relu"]}, "forward takes 1"),
+        ({"activations": []}, "forward takes 1"),
         ({"activations": ["tanh"]}, "'tanh' is not one of"),
         ({"activations": ["Relu"], "activation_alpha": [1.0]}, "1 values more"),
         ({"activations": ["ScaledTanh"]}, "ScaledTanh needs activation_alpha"),
@@ -438,3 +439,11 @@ def test_peepholes_and_cells_of_the_wrong_shape_are_refused():
         call("LSTM", 22, *given, np.zeros((1, 3, 3), np.float32), None)
     with pytest.raises(ValueError, match="P has shape"):
         call("LSTM", 22, *given, None, np.zeros((1, 2), np.float32))
+
+
+@pytest.mark.parametrize("operator", ["GRU", "LSTM"])
+def test_an_empty_list_of_functions_is_no_default(operator):
+    """A list that is there has to name all functions."""
+    inputs = random_case(operator, np.random.default_rng(0), 1)
+    with pytest.raises(ValueError, match=r"activations is \[\]"):
+        call(operator, 22, *(inputs[k] for k in ("x", "w", "r")), activations=[])

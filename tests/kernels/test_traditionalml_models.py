@@ -65,7 +65,9 @@ def test_post_transforms_are_exact_to_float64(name):
     got = common.transformed(scores, name)
     for row, results in zip(scores.tolist(), got.tolist(), strict=True):
         wanted = [float(v) for v in transformed(row, name)]
-        np.testing.assert_allclose(results, wanted, rtol=1e-14, atol=1e-16)
+        np.testing.assert_allclose(
+            results, wanted, rtol=1e-14 if name != "PROBIT" else 3e-16, atol=1e-16
+        )
 
 
 def test_post_transforms_at_the_limits():

@@ -137,10 +137,3 @@ def test_what_is_refused(operator, kinds):
     if operator == "Momentum":
         with pytest.raises(ValueError, match="mode is 'Nesterov'"):
             call(operator, 1.0, 0, *[x] * kinds, **(needed | {"mode": "Nesterov"}))
-
-
-def test_gradient_has_no_kernel():
-    """It would need the graph around it; see the module."""
-    assert (DOMAIN, "Gradient", 1) not in registry.registered()
-    names = {name for domain, name, _ in registry.registered() if domain == DOMAIN}
-    assert names == {"Adagrad", "Adam", "Momentum"}
