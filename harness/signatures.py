@@ -60,7 +60,8 @@ def _text(proto: TypeProto) -> str:
         return f"optional({inner})" if inner else ""
     if which == "map_type":
         key = _TENSORS[proto.map_type.key_type].removeprefix("tensor(").removesuffix(")")
-        return f"map({key}, {_text(proto.map_type.value_type)})"
+        value = _text(proto.map_type.value_type).removeprefix("tensor(").removesuffix(")")
+        return f"map({key}, {value})"
     return ""
 
 

@@ -23,6 +23,7 @@ from .valuetype import (
     of_proto,
     proto_of_value,
     text_of_value,
+    with_typed_maps,
 )
 
 Value = Any
@@ -212,9 +213,10 @@ class Evaluator:
         frame = program.frame.copy()
         feeds = {name: as_array(value) for name, value in feeds.items()}
         self._check_feeds(feeds)
-        for name, slot in zip(program.input_names, program.inputs, strict=True):
+        taken = zip(program.input_names, program.inputs, program.input_types, strict=True)
+        for name, slot, declared in taken:
             if name in feeds:
-                frame[slot] = feeds[name]
+                frame[slot] = with_typed_maps(feeds[name], declared.text)
         with np.errstate(all="ignore"), limited_memory(memory_limit):
             execute(program, frame, Deadline(time_limit))
         outputs = [frame[slot] for slot in program.outputs]

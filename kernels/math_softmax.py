@@ -33,7 +33,7 @@ def _softmax_float16(rows: Array) -> Array:
     """Normalise the rows of a matrix; the exponentials and their sums are rounded to float16."""
     e = np.exp(rows - rows.max(axis=1, keepdims=True, initial=-np.inf)).astype(np.float16)
     sums = e.sum(axis=1, keepdims=True, dtype=np.float64).astype(np.float16)
-    return e.astype(np.float64) / sums.astype(np.float64)
+    return np.asarray(e.astype(np.float64) / sums.astype(np.float64))
 
 
 def _log_softmax(rows: Array) -> Array:

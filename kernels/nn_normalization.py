@@ -246,8 +246,8 @@ def _standardize(x: Array, axes: Sequence[int], lowest: int) -> Array:
 
 
 @kernel("MeanVarianceNormalization", since_version=13)
-def mean_variance_normalization_13(x: Array, /, *, axes: list[int] | None) -> Array:
-    """Normalize over ``axes``, without them over [0, 2, 3]; an empty list means all axes.
+def mean_variance_normalization_13(x: Array, /, *, axes: list[int]) -> Array:
+    """Normalize over ``axes``; an empty list means all of them.
 
     Args: x, a float tensor. Returns: the same shape and dtype.
     Raises: ``ValueError`` for an axis that is out of range or named twice.
@@ -256,17 +256,13 @@ def mean_variance_normalization_13(x: Array, /, *, axes: list[int] | None) -> Ar
     The body's ReduceMean takes negative axes, of which the text says nothing.
     Source: MeanVarianceNormalization-13, "(X-EX)/sqrt(E(X-EX)^2)".
     """
-    return _standardize(x, _MVN_AXES if axes is None else axes, -x.ndim)
+    return _standardize(x, axes, -x.ndim)
 
 
 @kernel("MeanVarianceNormalization", since_version=9)
-def mean_variance_normalization_9(x: Array, /, *, axes: list[int] | None) -> Array:
+def mean_variance_normalization_9(x: Array, /, *, axes: list[int]) -> Array:
     """Normalize as version 13 does, with axes that count from the front only.
 
     Source: MeanVarianceNormalization-9, whose function body has a ReduceMean without negative axes.
     """
-    return _standardize(x, _MVN_AXES if axes is None else axes, 0)
-
-
-#: The default is written in the text of the schema, which has no default value.
-_MVN_AXES = (0, 2, 3)
+    return _standardize(x, axes, 0)

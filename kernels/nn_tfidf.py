@@ -40,16 +40,9 @@ def tf_idf_vectorizer(
     type of x, lists whose lengths do not fit, and lengths or indices out of range.
     Source: TfIdfVectorizer-9, "we may consider all skips up to S when generating the n-grams".
     """
-    if mode not in _MODES:
-        raise ValueError(f"mode is {mode!r}: it must be one of {', '.join(_MODES)}")
+    _check_attributes(mode, min_gram_length, max_gram_length, max_skip_count)
     if x.ndim not in (1, 2):
         raise ValueError(f"X has shape {x.shape}: it must be (C) or (N, C)")
-    if not 1 <= min_gram_length <= max_gram_length or max_skip_count < 0:
-        raise ValueError(
-            f"min_gram_length is {min_gram_length}, max_gram_length {max_gram_length}, "
-            f"max_skip_count {max_skip_count}: they must be 1 or more, no less than the first, "
-            "and 0 or more"
-        )
     if not ngram_indexes or min(ngram_indexes) < 0:
         raise ValueError(f"ngram_indexes is {ngram_indexes}: it must hold indices of 0 or more")
     if weights is not None and len(weights) != len(ngram_indexes):
@@ -76,6 +69,16 @@ def tf_idf_vectorizer(
             if count:
                 result[ngram_indexes[i]] += count * factor
     return (y if x.ndim == 2 else y[0]).astype(np.float32)
+
+
+def _check_attributes(mode: str, low: int, high: int, skips: int) -> None:
+    if mode not in _MODES:
+        raise ValueError(f"mode is {mode!r}: it must be one of {', '.join(_MODES)}")
+    if not 1 <= low <= high or skips < 0:
+        raise ValueError(
+            f"min_gram_length is {low}, max_gram_length {high}, max_skip_count {skips}: they must "
+            "be 1 or more, no less than the first, and 0 or more"
+        )
 
 
 def _pool(x: Array, pool_int64s: list[int] | None, pool_strings: list[str] | None) -> list[Any]:

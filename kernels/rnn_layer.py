@@ -213,8 +213,8 @@ def _names(cell: Cell, settings: Settings, directions: int) -> list[str]:
     if names is None:
         return [*cell.functions] * directions
     wanted = len(cell.functions) * directions
-    default = onnx.defs.get_schema(cell.operator).attributes["activations"].default_value
-    if len(names) != wanted and names == [s.decode() for s in default.strings]:
+    default = onnx.defs.get_schema(cell.operator).attributes["activations"].default_value.strings
+    if default and names == [s.decode() for s in default]:
         return names[:wanted]
     if len(names) != wanted:
         raise ValueError(f"activations is {names}: {settings.direction} takes {wanted}")

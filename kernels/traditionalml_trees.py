@@ -1,7 +1,8 @@
 """Tree ensembles of ai.onnx.ml: TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor.
 
 All three become one ``Forest`` first.
-Features and thresholds are compared exactly, votes are added in float64, and results rounded once.
+Features and thresholds are compared exactly; votes are added in float64, for a float64 result in
+``numpy.longdouble``, and results rounded once.
 """
 
 from __future__ import annotations
@@ -98,14 +99,16 @@ def _leaves(forest: Forest, root: int, x: Array) -> Array:
     raise ValueError("the nodes of a tree form a circle; a path from the root to a leaf was wanted")
 
 
-def _aggregate(forest: Forest, x: Array, targets: int, function: str) -> Array:
+def _aggregate(
+    forest: Forest, x: Array, targets: int, function: str, dtype: type = np.float64
+) -> Array:
     """Aggregate the votes for each target over all trees, [N, targets].
 
     AVERAGE divides the sum by the number of trees, also where some do not vote for the target.
     A target without a vote has 0, with MIN and MAX too; the texts are silent.
     """
     choice("aggregate_function", function, AGGREGATES)
-    result = np.zeros((len(x), targets))
+    result: Array = np.zeros((len(x), targets), dtype)
     voted = np.zeros((len(x), targets), bool)
     combine = {"MIN": np.minimum, "MAX": np.maximum}.get(function, np.add)
     for root in forest.roots:
@@ -221,7 +224,9 @@ def tree_ensemble(
     )
     function = AGGREGATES[choice("aggregate_function", aggregate_function, range(4))]
     name = TRANSFORMS[choice("post_transform", post_transform, range(5))]
-    return narrow(transformed(_aggregate(forest, _features(x), targets, function), name), x.dtype)
+    wider = np.longdouble if x.dtype == np.float64 else np.float64
+    scores = _aggregate(forest, _features(x), targets, function, wider)
+    return narrow(transformed(scores, name), x.dtype)
 
 
 # TreeEnsembleClassifier and TreeEnsembleRegressor.

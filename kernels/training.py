@@ -3,9 +3,7 @@
 Each takes a learning rate R, an update count T and, for n tensors, n values of each kind in turn:
 all tensors, then all their gradients, and so on.
 float32 is computed in float64, float64 in ``numpy.longdouble``, and rounded once.
-
-Gradient has no kernel: what it returns is the derivative of another part of the graph, which it
-names and is not handed.
+Gradient is in ``training_gradient``.
 """
 
 from __future__ import annotations

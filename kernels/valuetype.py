@@ -18,6 +18,7 @@ ELEMENT_NAMES = {
 
 _DTYPES = {number: np.dtype(helper.tensor_dtype_to_np_dtype(number)) for number in ELEMENT_NAMES}
 _NAMES_OF_DTYPES = {dtype: ELEMENT_NAMES[number] for number, dtype in _DTYPES.items()}
+_DTYPES_OF_NAMES = {f"tensor({name})": dtype for dtype, name in _NAMES_OF_DTYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def text_of(proto: TypeProto) -> str:
     if which == "map_type":
         inner = text_of(proto.map_type.value_type)
         key = ELEMENT_NAMES.get(proto.map_type.key_type)
-        return f"map({key}, {inner})" if inner and key else ""
+        return f"map({key},{inner})" if inner and key else ""
     return ""
 
 
@@ -118,6 +119,20 @@ def proto_of_value(value: Any) -> TypeProto | None:
             inner.tensor_type.ClearField("shape")
         return None if inner is None else helper.make_sequence_type_proto(inner)
     return None
+
+
+def with_typed_maps(value: Any, text: str) -> Any:
+    """Give the values of maps the element type of ONNX's type string ``text``, as NumPy scalars.
+
+    A plain Python float does not show whether a map to float or to double was meant.
+    """
+    inner = text.partition("(")[2][:-1]
+    if isinstance(value, list) and text.startswith("seq("):
+        return [with_typed_maps(item, inner) for item in value]
+    dtype = _DTYPES_OF_NAMES.get(inner.partition(",")[2].strip())
+    if isinstance(value, dict) and dtype is not None and dtype.kind in "fiu":
+        return {key: dtype.type(item) for key, item in value.items()}
+    return value
 
 
 def as_array(value: Any) -> Any:

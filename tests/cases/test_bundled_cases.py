@@ -60,6 +60,10 @@ def test_the_oracle_gives_clean_values():
         if isinstance(value, list):
             for item in value:
                 check(item, case_id)
+        elif isinstance(value, dict):
+            assert {type(key) for key in value} <= {str, int}, case_id
+            for item in value.values():
+                assert isinstance(item, float | int | str | np.generic), case_id
         elif value is not None:
             assert isinstance(value, np.ndarray), case_id
             assert element_type_of(value.dtype) is not None, case_id

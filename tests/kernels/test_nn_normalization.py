@@ -221,12 +221,17 @@ def test_rms_gives_the_type_of_the_scale():
 
 @pytest.mark.parametrize("version", VERSIONS["MeanVarianceNormalization"])
 def test_mvn_divides_by_the_deviation_plus_a_billionth(version):
-    """All sets of axes; without any the axes are 0, 2 and 3, and an empty list means all."""
+    """All sets of axes; the default axes are 0, 2 and 3, and an empty list means all."""
     x = some("float64", (2, 3, 1, 2), 16)
-    sets = [None, [], [1], [3, 0], [0, 1, 2, 3]]
-    for axes in sets:
-        y = call("MeanVarianceNormalization", version, x, axes=axes)
-        over = tuple({None: (0, 2, 3)}.get(axes if axes is None else 0, axes or range(4)))
+    everything = (0, 1, 2, 3)
+    for over, given_axes in (
+        ((0, 2, 3), {}),
+        (everything, {"axes": []}),
+        ((1,), {"axes": [1]}),
+        ((3, 0), {"axes": [3, 0]}),
+        (everything, {"axes": [0, 1, 2, 3]}),
+    ):
+        y = call("MeanVarianceNormalization", version, x, **given_axes)
         moved = np.moveaxis(x, over, range(len(over))).reshape(
             int(np.prod([x.shape[a] for a in over])), -1
         )

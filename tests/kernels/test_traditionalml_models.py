@@ -70,6 +70,21 @@ def test_post_transforms_are_exact_to_float64(name):
         )
 
 
+def test_the_quantile_is_exact_to_two_units_in_the_last_place():
+    """In the middle, where the values cancel, and in both tails."""
+    rng = np.random.default_rng(4)
+    middle = 0.5 + rng.standard_normal(60) * 10.0 ** -rng.integers(1, 12, 60)
+    low = np.exp(-rng.random(60) * 60)
+    p = np.concatenate((rng.random(60), middle[(middle > 0) & (middle < 1)], low, 1 - low))
+    p = p[p < 1]
+    got = common.transformed(p[None], "PROBIT")[0]
+    with mpmath.workdps(60):
+        wanted = [mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(v) - 1) for v in p.tolist()]
+        off = [abs(mpmath.mpf(g) - w) / np.spacing(abs(float(w)))
+               for g, w in zip(got.tolist(), wanted, strict=True)]  # fmt: skip
+    assert max(off) < 2
+
+
 def test_post_transforms_at_the_limits():
     far = np.array([[1000.0, -1000.0, 0.0]])
     assert common.transformed(far, "LOGISTIC").tolist() == [[1, 0, 0.5]]
