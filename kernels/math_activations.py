@@ -15,9 +15,9 @@ import numpy as np
 
 from .math import wider
 from .math_erf import normal_distribution
-from .reduction import _two_sum
 from .registry import kernel
 from .rounding import Array, narrow, wide
+from .summation import two_sum
 
 
 @kernel("Celu", since_version=(12, 28))
@@ -212,7 +212,7 @@ def _gelu_tanh(x: Array) -> Array:
     """
     near = np.clip(x, -_FAR, _FAR)
     square, lost = _two_product(near, near)
-    total, more = _two_sum(square, x.dtype.type(_OFFSET[0]))
+    total, more = two_sum(square, x.dtype.type(_OFFSET[0]))
     product, rest = _two_product(near, total)
     rest = rest + near * (lost + more + _OFFSET[1])
     twice, low = _two_product(product, x.dtype.type(_FACTOR[0]))

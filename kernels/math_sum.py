@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .math import FLOAT64
-from .reduction import _round_sum, _sum, _two_sum
 from .registry import kernel
 from .rounding import Array, narrow, wide
+from .summation import exact_sum, round_sum, two_sum
 
 #: Scales a sum down that overflows on its way.
 _SCALE = 64
@@ -22,22 +22,22 @@ _SCALE = 64
 
 def _add(rows: Array, dtype: np.dtype[Any]) -> Array:
     """Sum float64 rows and round to ``dtype``."""
-    return _round_sum(*_sum(rows), dtype)
+    return round_sum(*exact_sum(rows), dtype)
 
 
 def _average(rows: Array, dtype: np.dtype[Any]) -> Array:
     """Divide the sum of float64 rows by their number, and round to ``dtype``."""
     count = np.longdouble(len(rows))
-    high, low = _sum(rows)
+    high, low = exact_sum(rows)
     quotient = np.divide(high, len(rows))
     rest = (high - quotient * count + low) / count
     rest = np.where(np.isfinite(rest), rest, 0.0).astype(np.float64)
-    return _round_sum(*_two_sum_or_first(quotient, rest), dtype)
+    return round_sum(*_two_sum_or_first(quotient, rest), dtype)
 
 
 def _two_sum_or_first(a: Array, b: Array) -> tuple[Array, Array]:
     """Add float64 values and keep what rounding took; beside an infinity nothing is kept."""
-    s, lost = _two_sum(a, b)
+    s, lost = two_sum(a, b)
     finite = np.isfinite(s)
     return np.where(finite, s, a), np.where(finite, lost, 0.0)
 
@@ -88,12 +88,12 @@ def _running_sums(rows: Array) -> Array:
     # Adding to -0 leaves the sign of a zero alone.
     total, error = np.full(x.shape[1:], -0.0), np.zeros(x.shape[1:])
     for i, row in enumerate(x):
-        total, lost = _two_sum(total, row)
+        total, lost = two_sum(total, row)
         error = error + lost
         sums[i], errors[i] = total, error
     errors[~np.isfinite(errors)] = 0.0
     exact = ~errors.any()
-    return _round_sum(*((sums, errors) if exact else _two_sum_or_first(sums, errors)), rows.dtype)
+    return round_sum(*((sums, errors) if exact else _two_sum_or_first(sums, errors)), rows.dtype)
 
 
 def _running_products(rows: Array) -> Array:

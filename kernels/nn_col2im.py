@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .nn_window import Axis, per_axis, window_axes
-from .reduction import _round_sum, _sum
 from .registry import kernel
 from .rounding import Array, narrow, wide
+from .summation import exact_sum, round_sum
 
 
 @kernel("Col2Im", since_version=18)
@@ -92,7 +92,7 @@ def _added(rows: Array) -> Array:
     if dtype.kind == "c":
         total = np.empty(rows.shape[1:], np.complex128)
         total.real, total.imag = (
-            high for high, _ in (_sum(wide(rows).real), _sum(wide(rows).imag))
+            high for high, _ in (exact_sum(wide(rows).real), exact_sum(wide(rows).imag))
         )
         return narrow(total, dtype)
-    return _round_sum(*_sum(wide(rows)), dtype)
+    return round_sum(*exact_sum(wide(rows)), dtype)

@@ -21,9 +21,9 @@ from .nn_window import (
     split_padding,
     window_axes,
 )
-from .reduction import _round_sum, _sum
 from .registry import kernel
 from .rounding import Array, narrow, wide
+from .summation import exact_sum, round_sum
 
 
 def check_group(x: Array, w: Array, b: Array | None, group: int) -> None:
@@ -86,7 +86,7 @@ def convolve(
             terms = np.where(np.resize(keep, terms.shape), terms, 0.0)
         if b is not None:
             terms = np.concatenate((terms, np.full((1, n * windows), wide(b)[m])))
-        result[m] = _round_sum(*_sum(terms), w.dtype)
+        result[m] = round_sum(*exact_sum(terms), w.dtype)
     return result.reshape(channels, n, windows).swapaxes(0, 1)
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from .math import FLOAT64
 from .nn_norm import lp_norm, rounded, widest
 from .nn_window import Axis, gather, inside, spatial_axes, window_axes
-from .reduction import _reduce_max, _reduce_mean, _sum
+from .reduction import reduce_max, reduce_mean
 from .registry import kernel
 from .rounding import Array, is_float, wide
+from .summation import exact_sum
 
 Integers = Sequence[int] | None
 
@@ -48,7 +49,7 @@ def _average(x: Array, count_include_pad: int, **window: Any) -> Array:
     else:
         bounds = [(0, axis.size) for axis in axes]
     counts = inside([axis.positions() for axis in axes], bounds).sum(axis=1)
-    high, low = _sum(wide(_rows(x, axes, 0)))
+    high, low = exact_sum(wide(_rows(x, axes, 0)))
     if x.dtype == FLOAT64:
         high = widest(high)
     return _shaped(rounded((high + low) / counts, x.dtype), axes)
@@ -321,14 +322,14 @@ def global_average_pool(x: Array, /) -> Array:
     Source: GlobalAveragePool-1, "the other dimensions are all 1".
     """
     rows, shape = _channels(x)
-    return _reduce_mean(rows).reshape(shape)
+    return reduce_mean(rows).reshape(shape)
 
 
 @kernel("GlobalMaxPool", since_version=(1, 22))
 def global_max_pool(x: Array, /) -> Array:
     """Take the maximum of each channel, NaN where there is one; an empty one gives -infinity."""
     rows, shape = _channels(x)
-    return _reduce_max(rows).reshape(shape)
+    return reduce_max(rows).reshape(shape)
 
 
 @kernel("GlobalLpPool", since_version=(1, 2, 22))

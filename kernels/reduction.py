@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from .math import FLOAT64, truncated_quotient
+from .math import truncated_quotient
 from .registry import kernel
 from .rounding import Array, narrow, wide
+from .summation import exact_product, exact_sum, round_sum
 
 Reducer = Callable[[Array], Array]
 
@@ -88,76 +89,10 @@ def _axes_as_input(reducer: Reducer) -> Callable[..., Array]:
     return run
 
 
-# Sums and products, wide.
+# Integers.
 
 
-def _halves(rows: Array) -> tuple[Array, Array, Array]:
-    """Split rows into two parts of the same length, and the odd row that may be left over."""
-    half = len(rows) // 2
-    return rows[:half], rows[half : 2 * half], rows[2 * half :]
-
-
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Add float64 values; return the sum and, exactly, what rounding took from it."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
-def _sum(rows: Array) -> tuple[Array, Array]:
-    """Sum float64 rows; return the sum and what rounding took from it, to be added to it.
-
-    Both together are as exact as a sum in twice the precision.
-    Source of the method: Ogita, Rump, Oishi, "Accurate sum and dot product", 2005.
-    """
-    error = np.zeros(rows.shape[1:])
-    if len(rows) == 0:
-        return error, error
-    while len(rows) > 1:
-        a, b, left = _halves(rows)
-        s, lost = _two_sum(a, b)
-        error += lost.sum(axis=0)
-        rows = np.concatenate((s, left)) if len(left) else s
-    if not error.any():
-        return np.asarray(rows[0]), error
-    high, low = _two_sum(rows[0], error)
-    # An infinite sum makes NaN of its error.
-    exact = np.isfinite(high)
-    return np.where(exact, high, rows[0]), np.where(exact, low, 0.0)
-
-
-def _round_sum(high: Array, low: Array, dtype: np.dtype[Any]) -> Array:
-    """Round a sum as ``_sum`` gives it to a float type, once."""
-    if dtype == FLOAT64:
-        return high
-    if not low.any():
-        return narrow(high, dtype)
-    # Round to odd: the last bit tells the next rounding that there was more.
-    even = (high.view(np.int64) & 1) == 0
-    odd = np.nextafter(high, np.copysign(np.inf, low))
-    return narrow(np.where(even & (low != 0), odd, high), dtype)
-
-
-def _product(rows: Array) -> Array:
-    """Multiply float64 rows with their exponents apart, so that no partial product overflows.
-
-    The fractions are ``numpy.longdouble``, so that float64 products are rounded about once.
-    """
-    rows = rows.astype(np.longdouble)
-    if len(rows) == 0:
-        return np.ones(rows.shape[1:])
-    rows, exponents = np.frexp(rows)
-    exponent = exponents.sum(axis=0, dtype=np.int64)
-    while len(rows) > 1:
-        a, b, left = _halves(rows)
-        product, exponents = np.frexp(a * b)
-        exponent = exponent + exponents.sum(axis=0, dtype=np.int64)
-        rows = np.concatenate((product, left)) if len(left) else product
-    scaled = np.ldexp(rows[0], np.clip(exponent, -9999, 9999).astype(np.int32))
-    return np.asarray(scaled.astype(np.float64))
-
-
-def _exact_sum(rows: Array) -> Array:
+def _integer_sum(rows: Array) -> Array:
     """Sum integer rows without wrapping around; the sums are Python's integers."""
     if rows.dtype.itemsize < 8:
         rows = rows.astype(np.int64)
@@ -182,10 +117,10 @@ def _reduce_sum(rows: Array) -> Array:
     """Sum; the empty sum is 0. Source: ReduceSum-13."""
     if rows.dtype.kind in "iu":
         return np.asarray(rows.sum(axis=0, dtype=rows.dtype))
-    return _round_sum(*_sum(wide(rows)), rows.dtype)
+    return round_sum(*exact_sum(wide(rows)), rows.dtype)
 
 
-def _reduce_mean(rows: Array) -> Array:
+def reduce_mean(rows: Array) -> Array:
     """Divide the sum by the number of elements.
 
     The mean of nothing is undefined: here NaN, and 0 for integers.
@@ -199,9 +134,9 @@ def _reduce_mean(rows: Array) -> Array:
             sums = np.asarray(rows.sum(axis=0, dtype=np.int64))
             return truncated_quotient(sums, np.asarray(count)).astype(rows.dtype)
         return _to_integers(
-            lambda total: _quotient(total, count) if count else 0, _exact_sum(rows), rows.dtype
+            lambda total: _quotient(total, count) if count else 0, _integer_sum(rows), rows.dtype
         )
-    high, low = _sum(wide(rows))
+    high, low = exact_sum(wide(rows))
     return narrow(np.divide(high + low, count), rows.dtype)
 
 
@@ -210,7 +145,7 @@ def _quotient(a: int, b: int) -> int:
     return a // b if a >= 0 else -(-a // b)
 
 
-def _reduce_max(rows: Array) -> Array:
+def reduce_max(rows: Array) -> Array:
     """Return the largest value, or NaN where there is one.
 
     The maximum of nothing is minus infinity, or the lowest value of the type; False for booleans.
@@ -251,7 +186,7 @@ def _reduce_prod(rows: Array) -> Array:
     """Multiply; the empty product is 1. Source: ReduceProd-18."""
     if rows.dtype.kind in "iu":
         return np.asarray(rows.prod(axis=0, dtype=rows.dtype))
-    return narrow(_product(wide(rows)), rows.dtype)
+    return narrow(exact_product(wide(rows)), rows.dtype)
 
 
 def _reduce_l1(rows: Array) -> Array:
@@ -263,7 +198,7 @@ def _reduce_sum_square(rows: Array) -> Array:
     """Sum the squares. Source: ReduceSumSquare-18."""
     if rows.dtype.kind in "iu":
         return _reduce_sum(np.square(rows))
-    return _round_sum(*_sum(np.square(wide(rows))), rows.dtype)
+    return round_sum(*exact_sum(np.square(wide(rows))), rows.dtype)
 
 
 def _reduce_l2(rows: Array) -> Array:
@@ -280,15 +215,15 @@ def _reduce_l2(rows: Array) -> Array:
     # Squares overflow and underflow in float64: a power of two brings the largest near to 1.
     largest = np.absolute(x).max(axis=0, initial=0.0)
     _, exponent = np.frexp(np.where(np.isfinite(largest), largest, 1.0))
-    high, low = _sum(np.square(np.ldexp(x, -exponent)))
+    high, low = exact_sum(np.square(np.ldexp(x, -exponent)))
     return narrow(np.ldexp(np.sqrt(high + low), exponent), rows.dtype)
 
 
 def _reduce_log_sum(rows: Array) -> Array:
     """Take the logarithm of the sum; of the empty sum, minus infinity. Source: ReduceLogSum-18."""
     if rows.dtype.kind in "iu":
-        return _to_integers(_whole_logarithm, _exact_sum(rows), rows.dtype)
-    high, low = _sum(wide(rows))
+        return _to_integers(_whole_logarithm, _integer_sum(rows), rows.dtype)
+    high, low = exact_sum(wide(rows))
     ratio = np.divide(low, high, out=np.zeros_like(high), where=low != 0)
     return narrow(np.log(high) + np.log1p(ratio), rows.dtype)
 
@@ -309,7 +244,7 @@ def _reduce_log_sum_exp(rows: Array) -> Array:
     x = wide(rows)
     largest = x.max(axis=0, initial=-np.inf)
     largest = np.where(np.isfinite(largest), largest, 0.0)
-    high, low = _sum(np.exp(x - largest))
+    high, low = exact_sum(np.exp(x - largest))
     return narrow(largest + np.log(high + low), rows.dtype)
 
 
@@ -335,8 +270,8 @@ def _truncated(whole: int, part: float) -> int:
 #: has no negative ones; then the versions that have the axes as an input.
 _REDUCERS: tuple[tuple[str, Reducer, tuple[int, ...], tuple[int, ...]], ...] = (
     ("ReduceSum", _reduce_sum, (11,), (13,)),
-    ("ReduceMean", _reduce_mean, (11, 13), (18,)),
-    ("ReduceMax", _reduce_max, (11, 12, 13), (18, 20)),
+    ("ReduceMean", reduce_mean, (11, 13), (18,)),
+    ("ReduceMax", reduce_max, (11, 12, 13), (18, 20)),
     ("ReduceMin", _reduce_min, (11, 12, 13), (18, 20)),
     ("ReduceProd", _reduce_prod, (11, 13), (18,)),
     ("ReduceL1", _reduce_l1, (11, 13), (18,)),
