@@ -190,6 +190,8 @@ def make_model(
             hint = "write the case with model: and declare the type of each output"
             raise CaseError(("node",), f"no type for the output {output.name!r}", "one", hint=hint)
         output.type.CopyFrom(types[0])
+        if _is_tensor(output.type) and not found.type.WhichOneof("value"):
+            output.type.tensor_type.ClearField("shape")  # a guess: what is expected knows better
         _complete(output.type, [fallback.get(output.name), *types])
     return model
 

@@ -61,8 +61,8 @@ def test_a_kernel_agrees_with_its_schema(key):
     parameters = inspect.signature(kernel.function).parameters.values()
     kinds = [p.kind for p in parameters]
     keywords = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-    assert keywords - {"n_outputs"} == set(schema.attributes)
-    assert ("n_outputs" in keywords) == kernel.wants_n_outputs
+    assert keywords - registry.CONTEXT_KEYWORDS == set(schema.attributes)
+    assert ("n_outputs" in keywords) == ("n_outputs" in kernel.context)
     assert all(p.default is p.empty for p in parameters if p.kind is p.KEYWORD_ONLY)
     wanted = [
         inspect.Parameter.VAR_POSITIONAL
@@ -173,7 +173,7 @@ def test_a_kernel_that_asks_for_the_number_of_outputs_is_marked():
     def split(x, sizes=None, /, *, axis, num_outputs, n_outputs):
         """Do nothing."""
 
-    assert registry.find(onnx.defs.get_schema("Split", 18)).wants_n_outputs
+    assert registry.find(onnx.defs.get_schema("Split", 18)).context == {"n_outputs"}
 
 
 def no_keyword(x, sizes=None, /):
