@@ -194,8 +194,8 @@ BINARY = (
     Function("PRelu", lambda x, s: x if x >= 0 else s * x, 2),
     Function("Max", max, 2),
     Function("Min", min, 2),
-    Function("Mean", lambda a, b, c: (a + b + c) / 3, 3),
-    Function("Sum", lambda a, b, c: a + b + c, 3),
+    Function("Mean", lambda *v: mpmath.fsum(v) / 3, 3),
+    Function("Sum", lambda *v: mpmath.fsum(v), 3),
 )
 
 #: The numbers of one reduction.

@@ -23,7 +23,7 @@ OTHERS = set(
     """
     BlackmanWindow CumProd CumSum DFT Det Einsum Gemm HammingWindow HannWindow Hardmax LogSoftmax
     MatMul MatMulInteger MelWeightMatrix NegativeLogLikelihoodLoss QLinearMatMul STFT Softmax
-    SoftmaxCrossEntropyLoss SwiGLU TopK Clip
+    SoftmaxCrossEntropyLoss SwiGLU TopK Clip Expand
     """.split()
 )
 

@@ -465,7 +465,7 @@ def test_errors_of_the_machine_are_not_those_of_a_node(monkeypatch, error):
         raise error("enough")
 
     key = ("", "Abs", 13)
-    monkeypatch.setitem(registry._kernels, key, registry.Kernel(*key, fails, False))
+    monkeypatch.setitem(registry._kernels, key, registry.Kernel(*key, fails, frozenset()))
     with pytest.raises(error, match="enough"):
         run("g (float x) => (float y) { y = Abs (x) }", x=f32(1))
 
