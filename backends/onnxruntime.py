@@ -148,6 +148,8 @@ def _to_ort(value: Value) -> Any:
         raise Unsupported("sequences and optionals beside element types that NumPy lacks")
     element = element_type_of(value.dtype)
     assert element is not None
+    if element.name == "string":
+        raise Unsupported("strings beside element types that NumPy lacks: no OrtValue takes them")
     if element.name in NATIVE:
         return ort.OrtValue.ortvalue_from_numpy(value)
     target = ort.OrtValue.ortvalue_from_shape_and_type(list(value.shape), element.number)

@@ -166,3 +166,11 @@ def test_small_integers_share_a_byte_low_bits_first():
     """The layout of ONNX: the first element in the low bits."""
     assert _pack(np.array([1, -2, 3], ml_dtypes.int4), element_type("int4")) == bytes([0xE1, 0x03])
     assert _pack(np.array([1, 2, 3], ml_dtypes.uint2), element_type("uint2")) == bytes([0b111001])
+
+
+def test_strings_beside_a_type_that_numpy_lacks_are_unsupported(backend):
+    """No OrtValue takes strings: the runtime is not to blame, and the case is not an error."""
+    text = """<ir_version: 8, opset_import: ["": 13]>
+        g (string[2] x) => (bfloat16[2] y) { y = Cast <to = 16> (x) }"""
+    with pytest.raises(Unsupported, match="no OrtValue takes them"):
+        run(backend, text, x=np.array(["1", "2"], object))

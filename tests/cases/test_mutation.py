@@ -39,7 +39,7 @@ def element(value: Any, place: int) -> Any:
         return {k: v + type(v)(1) if not isinstance(v, str) else v + "x" for k, v in value.items()}
     if value is None or not np.asarray(value).size:
         return value
-    changed = np.array(value)
+    changed = np.array(value, order="C")
     flat = changed.reshape(-1)
     old = flat[place]
     if changed.dtype == object:
@@ -68,7 +68,7 @@ def dtype(value: Any) -> Any:
 def shape(value: Any) -> Any:
     """Give another shape."""
     if not isinstance(value, np.ndarray):
-        return [*value, *value[:1]] if isinstance(value, list) and value else value
+        return [*value, *(value[:1] or [np.zeros(1)])] if isinstance(value, list) else value
     return value.reshape((1, *value.shape))
 
 
@@ -145,6 +145,8 @@ def survivors(key: Key, cases: list[Case]) -> list[str]:
     left = []
     for place in range(len(schema.outputs)):
         for name, change in CHANGES.items():
+            if operator == "SequenceEmpty" and name != "shape":
+                continue  # it has no elements
             if (name in ONE_ELEMENT) == (operator in RANDOM) and name not in ("dtype", "shape"):
                 continue
             wrong = changed(kernel.function, place, change)
