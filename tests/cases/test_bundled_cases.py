@@ -20,8 +20,14 @@ from opcheck.harness.signatures import Signature, signatures_of_model, signature
 from opcheck.harness.sources import BUNDLED, load_all
 
 LOADED = load_all([])
-#: The operators whose every (since_version, type) has a case.
-COVERED = ("Loop", "Scan", "Range", "If", "SequenceMap")
+#: Versions with types that no case with outputs can have, and why.
+WITHOUT_CASES = {
+    ("Gradient", 1): "zs of other types than floats lead to no y that has a derivative",
+    ("MeanVarianceNormalization", 9): "onnx's checker refuses its function body but for float",
+    ("MeanVarianceNormalization", 13): "onnx's checker refuses its function body but for float",
+    ("Tile", 1): "no input or output has the type parameter T1",
+    ("TreeEnsemble", 5): "a tensor attribute of float16 cannot be written in ONNX's text syntax",
+}
 
 PAGE_EXAMPLES = (
     "cases/controlflow/loop.yaml::loop11_carried_state",
@@ -77,20 +83,8 @@ def test_the_oracle_gives_clean_values():
                 check(value, case.id)
 
 
-def allowed(operator: str) -> set[Signature]:
-    """Return every signature of an operator of ONNX's own domain, in all its versions."""
-    return set().union(
-        *(
-            signatures_of_schema(schema)
-            for schema in onnx.defs.get_all_schemas_with_history()
-            if schema.name == operator and schema.domain == ""
-        )
-    )
-
-
-@pytest.fixture(scope="module")
 def covered() -> set[Signature]:
-    """The signatures that cases with outputs use."""
+    """Return the signatures that cases with outputs use."""
     found: set[Signature] = set()
     for case in LOADED.cases:
         if not any(isinstance(a, MustFail) for a in case.alternatives):
@@ -98,16 +92,27 @@ def covered() -> set[Signature]:
     return found
 
 
-@pytest.mark.parametrize("operator", COVERED)
-def test_every_signature_has_a_case(operator, covered):
-    """Each (operator, since_version, type) that ``onnx.defs`` allows occurs in some case."""
-    missing = allowed(operator) - covered
-    assert sorted(missing) == []
+def test_every_signature_has_a_case():
+    """Each (operator, since_version, type parameter, type) that ``onnx.defs`` allows is used.
+
+    A deprecated version is refused before anything runs; what else is left out has a reason above.
+    """
+    schemas = [s for s in onnx.defs.get_all_schemas_with_history() if not s.deprecated]
+    everything = set().union(*map(signatures_of_schema, schemas))
+    missing = everything - covered()
+    assert len(everything) > 8000
+    assert sorted(s for s in missing if (s.operator, s.since_version) not in WITHOUT_CASES) == []
+    assert {(s.operator, s.since_version) for s in missing} == set(WITHOUT_CASES)
 
 
 def test_the_number_of_signatures_is_known():
     """Loop, Scan and Range have 737 signatures with onnx 1.23."""
-    found = set().union(*(allowed(name) for name in ("Loop", "Scan", "Range")))
+    schemas = [
+        s
+        for s in onnx.defs.get_all_schemas_with_history()
+        if s.name in ("Loop", "Scan", "Range") and s.domain == ""
+    ]
+    found = set().union(*map(signatures_of_schema, schemas))
     count = len({(s.operator, s.since_version, s.type) for s in found})
     assert onnx.__version__.startswith("1.23.")
     assert count == 737
@@ -125,12 +130,14 @@ def test_every_case_says_why():
     assert bad == []
 
 
-def test_both_errors_and_outputs_occur_for_each_operator():
-    """What must be rejected is tested beside what must work."""
+def test_both_errors_and_outputs_occur_for_most_operators():
+    """What must be rejected is tested beside what must work; a function of one tensor takes all."""
     kinds = defaultdict(set)
     for case in LOADED.cases:
-        kinds[case.operator].add(isinstance(case.alternatives[0], MustFail))
-    assert {op for op in COVERED if kinds[op] == {True, False}} == set(COVERED)
+        kinds[case.operator].add(any(isinstance(a, MustFail) for a in case.alternatives))
+    both = {op for op, seen in kinds.items() if seen == {True, False}}
+    assert both >= {"Loop", "Scan", "Range", "If", "SequenceMap", "Conv", "Reshape", "Gather"}
+    assert len(both) > 0.75 * len(kinds)
 
 
 @pytest.mark.parametrize("path", sorted(BUNDLED.rglob("*.yaml")), ids=lambda p: p.name)
