@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx.defs
 import pytest
 
@@ -73,3 +74,44 @@ def test_a_wrong_kernel_would_be_noticed():
     assert accuracy.error(form, accuracy.mpf(1), float("inf")) == float("inf")
     assert accuracy.error(form, None, 1.0) == float("inf")
     assert accuracy.error(form, accuracy.mpf(2) ** -149, 0.0) == 1
+
+
+INF, NAN = float("inf"), float("nan")
+#: The values at minus infinity and at infinity.
+LIMITS = {
+    "Abs": (INF, INF), "Acos": (NAN, NAN), "Acosh": (NAN, INF), "Asin": (NAN, NAN),
+    "Asinh": (-INF, INF), "Atan": (-1.5707963267948966, 1.5707963267948966), "Atanh": (NAN, NAN),
+    "Ceil": (-INF, INF), "Celu": (-1, INF), "Cos": (NAN, NAN), "Cosh": (INF, INF),
+    "Elu": (-1, INF), "Erf": (-1, 1), "Exp": (0, INF), "Floor": (-INF, INF), "Gelu": (0, INF),
+    "Gelu, tanh": (0, INF), "HardSigmoid": (0, 1), "HardSwish": (0, INF), "LeakyRelu": (-INF, INF),
+    "Log": (NAN, INF), "Mish": (0, INF), "Neg": (INF, -INF), "Reciprocal": (0, 0),
+    "Relu": (0, INF), "Round": (-INF, INF), "Selu": (-1.7580993463430303, INF),
+    "Shrink": (-INF, INF), "Sigmoid": (0, 1), "Sign": (-1, 1), "Sin": (NAN, NAN),
+    "Sinh": (-INF, INF), "Softplus": (0, INF), "Softsign": (-1, 1), "Sqrt": (NAN, INF),
+    "Swish": (0, INF), "Tan": (NAN, NAN), "Tanh": (-1, 1), "ThresholdedRelu": (0, INF),
+}  # fmt: skip
+#: Functions that the specification defines by a product or quotient, which is NaN at an end.
+UNDEFINED = {
+    "Gelu": (0,), "Gelu, tanh": (0,), "HardSwish": (0,), "Mish": (0,), "Softsign": (0, 1),
+    "Swish": (0,), "ThresholdedRelu": (), "HardSigmoid": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("function", accuracy.UNARY, ids=lambda f: f.label or f.operator)
+def test_infinities_and_nan(function, name):
+    """At infinity the kernel has the limit, or NaN where the formula has it; NaN stays NaN."""
+    form = FORMATS[name]
+    if not accuracy.allows(function.operator, form):
+        assert function.operator == "Shrink"
+        return
+    x = np.array([-INF, INF, NAN]).astype(form.dtype)
+    got = np.asarray(accuracy.run(function, [x])).astype(np.float64)
+    label = function.label or function.operator
+    for i, limit in enumerate(LIMITS[label]):
+        if np.isnan(got[i]) and i in UNDEFINED.get(label, ()):
+            continue
+        wanted = float(np.asarray(limit, np.float64).astype(form.dtype))
+        assert got[i] == pytest.approx(wanted, rel=float(2.0 ** (1 - form.precision)), nan_ok=True)
+    if label not in ("ThresholdedRelu", "Shrink"):
+        assert np.isnan(got[2])
