@@ -66,7 +66,8 @@ from . import (  # noqa: F401 - importing a family registers its kernels
     traditionalml_trees,
     training,
 )
-from .evaluator import Evaluator, NodeError
+from .evaluator import Evaluator
+from .plain import NodeError
 from .prepare import InvalidModel
 from .registry import Unsupported, registered
 

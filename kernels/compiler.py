@@ -50,6 +50,9 @@ class Step:
     callee: Program | None = None
     #: Allowed type strings by input, where the types were not known before the run.
     unchecked: list[tuple[int, str, frozenset[str]]] = field(default_factory=list)
+    operator: str = ""
+    #: The function without the detours of a kernel, where it has one.
+    direct: Function | None = None
 
 
 @dataclass(slots=True)
@@ -70,6 +73,9 @@ class Program:
     output_names: list[str] = field(default_factory=list)
     input_types: list[ValueType] = field(default_factory=list)
     output_types: list[ValueType] = field(default_factory=list)
+    is_body: bool = False
+    #: What ``straight`` makes of it, once.
+    made: Any = None
 
     def slot(self) -> int:
         """Return a new slot."""
@@ -122,7 +128,7 @@ class Compiler:
         self, graph: GraphProto, opset_imports: dict[str, int], parent: _Scope | None
     ) -> Program:
         """Compile a graph or body; ``parent`` is the scope around a body."""
-        program = Program(graph, opset_imports, self.local)
+        program = Program(graph, opset_imports, self.local, is_body=parent is not None)
         scope = _Scope(program, parent)
         for value in (*graph.input, *graph.value_info, *graph.output):
             scope.types[value.name] = of_proto(value.type)
@@ -181,7 +187,17 @@ class Compiler:
             attributes["subgraph"] = self.subgraph(attributes, scope, label)
         inputs = [scope.resolve(name) if name else 0 for name in node.input]
         unchecked = _unchecked_types(node, schema, scope, label)
-        return Step(label, kernel.function, inputs, [], attributes, bodies, unchecked=unchecked)
+        return Step(
+            label,
+            kernel.function,
+            inputs,
+            [],
+            attributes,
+            bodies,
+            unchecked=unchecked,
+            operator=schema.name,
+            direct=kernel.direct,
+        )
 
     def subgraph(self, attributes: Mapping[str, Any], scope: _Scope, label: str) -> Subgraph:
         """Return the nodes of a scope that lead from the tensors of a Gradient node to its y."""

@@ -5,6 +5,7 @@ A body arrives as ``Body``: called with the body's inputs, it returns the body's
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,7 +28,11 @@ class Body(Protocol):
     def outputs(self) -> list[ValueType]:
         """The types of its outputs."""
 
-    def __call__(self, *values: Value) -> list[Value]:
+    @property
+    def run(self) -> Callable[..., Sequence[Value]]:
+        """The function that runs it once."""
+
+    def __call__(self, *values: Value) -> Sequence[Value]:
         """Run it once."""
 
     def infer(self, *values: Value) -> list[ValueType]:
@@ -76,22 +81,29 @@ def loop_1(
     limit = None if trip_count is None else int(_single(trip_count, "M"))
     condition = np.asarray(True) if cond is None else cond
     goes_on = bool(_single(condition, "cond"))
-    state = list(v_initial)
-    scans: list[list[Array]] = [[] for _ in range(len(body.outputs) - 1 - n)]
+    state: Sequence[Value] = v_initial
+    scans = [_Rows(f"scan output {k}", limit) for k in range(len(body.outputs) - 1 - n)]
     i = 0
     while (limit is None or i < limit) and goes_on:
-        condition, *rest = body(np.asarray(i, np.int64), condition, *state)
-        goes_on = _condition(condition) or cond is None
-        for k, (before, after) in enumerate(zip(state, rest[:n], strict=True)):
-            _check_same_type(before, after, f"carried value {k}")
-        state = rest[:n]
-        for k, (elements, element) in enumerate(zip(scans, rest[n:], strict=True)):
-            _append(elements, element, f"scan output {k}")
+        if i == 0:
+            run = body.run
+        before, seen = state, condition
+        condition, *rest = run(np.array(i, np.int64), condition, *state)
+        if condition is not seen:
+            goes_on = _condition(condition) or cond is None
+        elif i == 0:
+            _condition(condition)
+        state = rest[:n] if scans else rest
+        if not _alike(before, state):
+            for k in range(n):
+                _check_same_type(before[k], state[k], f"carried value {k}")
+        for rows, element in zip(scans, rest[n:], strict=True):
+            rows.append(element)
         i += 1
     if i == 0:
         types = body.infer(np.asarray(0, np.int64), condition, *state)[1 + n :]
         return (*state, *(_empty((0, *_dims(t)), t) for t in types))
-    return (*state, *(np.stack(elements) for elements in scans))
+    return (*state, *(rows.stacked() for rows in scans))
 
 
 @kernel("Scan", since_version=8)
@@ -151,19 +163,18 @@ def _lengths(sequence_lens: Array, batch: int, length: int) -> list[int]:
     return lengths
 
 
-def _pad(rows: list[list[list[Array]]], length: int, types: list[ValueType]) -> list[Array]:
+def _pad(rows: list[list[_Rows]], length: int, types: list[ValueType]) -> list[Array]:
     """Stack the scan outputs of a batch, each row padded with zeros to the full length."""
     padded = []
     for k, declared in enumerate(types):
-        seen = [element for row in rows for element in row[k]]
-        shapes = {element.shape for element in seen}
+        seen = {b: row[k].stacked() for b, row in enumerate(rows) if len(row[k])}
+        shapes = {stacked.shape[1:] for stacked in seen.values()}
         if len(shapes) > 1:
             raise ValueError(f"scan output {k} has the shapes {sorted(shapes)}; they must agree")
-        shape = seen[0].shape if seen else _dims(declared)
-        result = _empty((len(rows), length, *shape), declared, seen)
-        for b, row in enumerate(rows):
-            for t, element in enumerate(row[k]):
-                result[b, t, ...] = element  # an index without ... would store the 0-d array
+        shape = shapes.pop() if shapes else _dims(declared)
+        result = _empty((len(rows), length, *shape), declared, list(seen.values()))
+        for b, stacked in seen.items():
+            result[b, : len(stacked)] = stacked
         padded.append(result)
     return padded
 
@@ -240,7 +251,8 @@ def scan_11(
         stacked = [_empty((0, *_dims(t)), t) for t in types]
     else:
         stacked = [
-            np.stack(c[::-1] if b else c) for c, b in zip(collected, out_reverse, strict=True)
+            c.stacked()[::-1] if b else c.stacked()
+            for c, b in zip(collected, out_reverse, strict=True)
         ]
     out_axes = _axes(scan_output_axes, [y.ndim for y in stacked], "scan_output_axes")
     return (*finals, *(np.moveaxis(y, 0, a) for y, a in zip(stacked, out_axes, strict=True)))
@@ -253,22 +265,29 @@ def _order(length: int, back: int) -> range:
 
 def _scan(
     states: list[Array], elements: list[list[Array]], body: Body
-) -> tuple[list[Array], list[list[Array]]]:
+) -> tuple[Sequence[Array], list[_Rows]]:
     """Run the body over the elements in order; return final states and collected outputs."""
     n = len(states)
-    collected: list[list[Array]] = [[] for _ in range(len(body.outputs) - n)]
+    count = len(elements[0])
+    collected = [_Rows(f"scan output {k}", count) for k in range(len(body.outputs) - n)]
+    before: Sequence[Array] = states
+    run = body.run if count else None
     for step in zip(*elements, strict=True):
-        results = body(*states, *step)
-        for k, (before, after) in enumerate(zip(states, results[:n], strict=True)):
-            _check_same_type(before, after, f"state {k}")
-            if before.shape != after.shape:
+        assert run is not None
+        results = run(*before, *step)
+        after = results[:n]
+        if not _alike(before, after):
+            for k in range(n):
+                _check_same_type(before[k], after[k], f"state {k}")
+        for k in range(n):
+            if before[k].shape != after[k].shape:
                 raise ValueError(
-                    f"state {k} changes its shape from {before.shape} to {after.shape}"
+                    f"state {k} changes its shape from {before[k].shape} to {after[k].shape}"
                 )
-        states = results[:n]
-        for k, (outputs, element) in enumerate(zip(collected, results[n:], strict=True)):
-            _append(outputs, element, f"scan output {k}")
-    return states, collected
+        before = after
+        for rows, element in zip(collected, results[n:], strict=True):
+            rows.append(element)
+    return before, collected
 
 
 @kernel("SequenceMap", since_version=17)
@@ -334,18 +353,56 @@ def _check_same_type(before: Value, after: Value, what: str) -> None:
         raise ValueError(f"{what} changes its type from {seen[0]} to {seen[1]}")
 
 
-def _append(elements: list[Array], element: Value, what: str) -> None:
-    """Collect one element of a scan output."""
-    if not isinstance(element, np.ndarray):
-        raise ValueError(f"{what} is no tensor; only tensors can be stacked")
-    if elements:
-        first = elements[0]
-        if first.shape != element.shape or first.dtype != element.dtype:
+def _alike(before: Sequence[Value], after: Sequence[Value]) -> bool:
+    """Tell at a glance whether two lists hold tensors of the same types; it may say no wrongly."""
+    for x, y in zip(before, after, strict=True):
+        if x is y:
+            continue
+        if type(x) is not np.ndarray or type(y) is not np.ndarray or x.dtype is not y.dtype:
+            return False
+    return True
+
+
+class _Rows:
+    """The elements of a scan output, in one buffer that grows."""
+
+    def __init__(self, name: str, limit: int | None) -> None:
+        self.name = name
+        #: As many rows as are to come, where that is known and not too many to begin with.
+        self._first = 16 if limit is None else max(1, min(limit, 1024))
+        self._count = 0
+        self._rows: Array | None = None
+        self._shape: tuple[int, ...] = ()
+
+    def append(self, element: Value) -> None:
+        """Collect one element; raises ``ValueError`` for one that cannot be stacked."""
+        if not isinstance(element, np.ndarray):
+            raise ValueError(f"{self.name} is no tensor; only tensors can be stacked")
+        rows = self._rows
+        if rows is None:
+            self._shape = element.shape
+            rows = self._rows = np.empty((self._first, *element.shape), element.dtype)
+        elif element.shape != self._shape or (
+            element.dtype is not rows.dtype and element.dtype != rows.dtype
+        ):
             raise ValueError(
-                f"{what} changes from {first.dtype}{list(first.shape)} "
+                f"{self.name} changes from {rows.dtype}{list(self._shape)} "
                 f"to {element.dtype}{list(element.shape)}"
             )
-    elements.append(element)
+        if self._count == len(rows):
+            grown = np.empty((2 * len(rows), *self._shape), rows.dtype)
+            grown[: len(rows)] = rows
+            rows = self._rows = grown
+        rows[self._count, ...] = element
+        self._count += 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def stacked(self) -> Array:
+        """Return all elements as one tensor."""
+        assert self._rows is not None
+        return self._rows[: self._count].copy()
 
 
 def _dims(declared: ValueType) -> tuple[int, ...]:

@@ -6,22 +6,28 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 
 
 class Deadline:
     """The time at which a run has to stop; ``None`` seconds are no limit."""
 
-    __slots__ = ("_end", "_seconds")
+    __slots__ = ("_seconds", "end")
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
-        self._end = None if seconds is None else time.monotonic() + seconds
+        #: In the time of ``time.monotonic``.
+        self.end = inf if seconds is None else time.monotonic() + seconds
 
     def check(self) -> None:
         """Raise ``TimeoutError`` once the time is up."""
-        if self._end is not None and time.monotonic() > self._end:
-            raise TimeoutError(f"the time limit of {self._seconds:g} s was reached")
+        if time.monotonic() > self.end:
+            self.expire()
+
+    def expire(self) -> None:
+        """Raise ``TimeoutError``."""
+        raise TimeoutError(f"the time limit of {self._seconds:g} s was reached")
 
 
 @contextmanager

@@ -127,7 +127,7 @@ def _register_unary(operator: str, function: Unary, versions: tuple[int, ...]) -
     def run_1(x: Array, /, *, consumed_inputs: Any) -> Array:  # noqa: ARG001 - has no meaning
         return function(x)
 
-    kernel(operator, since_version=versions)(run)
+    kernel(operator, since_version=versions, direct=function)(run)
     kernel(operator, since_version=1)(run_1)
 
 
@@ -151,7 +151,7 @@ def _register_binary(operator: str, function: Binary) -> None:
     ) -> Array:
         return function(a, limited_broadcast(a, b, axis=axis, broadcast=broadcast))
 
-    kernel(operator, since_version=(7, 13, 14))(run)
+    kernel(operator, since_version=(7, 13, 14), direct=function)(run)
     kernel(operator, since_version=6)(run_6)
     kernel(operator, since_version=1)(run_1)
 

@@ -45,16 +45,23 @@ class Kernel:
     function: Function
     #: What it takes besides inputs and attributes: some of ``CONTEXT_KEYWORDS``.
     context: frozenset[str]
+    #: A function that does the same for arguments without attributes, with fewer detours.
+    direct: Function | None = None
 
 
 _kernels: dict[tuple[str, str, int], Kernel] = {}
 
 
 def kernel(
-    operator: str, *, since_version: int | tuple[int, ...], domain: str = ""
+    operator: str,
+    *,
+    since_version: int | tuple[int, ...],
+    domain: str = "",
+    direct: Function | None = None,
 ) -> Callable[[F], F]:
     """Register a function as the kernel of ``operator`` for the named schema versions.
 
+    ``direct`` is what the kernel does, as a function of the inputs alone: one of NumPy's, say.
     Raises ``TypeError`` where the function's signature and the schema disagree, and ``ValueError``
     where ``onnx.defs`` has no such schema or the place is taken.
     """
@@ -67,7 +74,7 @@ def kernel(
             key = (domain, operator, version)
             if key in _kernels:
                 raise ValueError(f"{operator}-{version} has a kernel already")
-            _kernels[key] = Kernel(*key, function, keywords & CONTEXT_KEYWORDS)
+            _kernels[key] = Kernel(*key, function, keywords & CONTEXT_KEYWORDS, direct)
         return function
 
     return register

@@ -6,14 +6,16 @@ import math
 import struct
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
 import onnx
 import onnx.defs
 import onnx.helper
 import pytest
 
+from kernel_calls import dtype_of
 from opcheck.kernels import registry, tensor_cast
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 INF, NAN = "inf", "nan"
 
@@ -49,16 +51,6 @@ NUMBER_OF = {
     for number in NUMBERS.values()
     if number
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def kernel(operator, version, given):

@@ -11,7 +11,10 @@ import onnx.defs
 import onnx.helper
 import pytest
 
+from kernel_calls import dtype_of
 from opcheck.kernels import registry, tensor_cast
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 FLOATS = (
     "float4_e2m1fn",
@@ -32,16 +35,6 @@ NUMBERS = {
     for number in onnx.TensorProto.DataType.values()
     if number
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def cast(x, target, *, version=28):

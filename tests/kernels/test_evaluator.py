@@ -6,26 +6,11 @@ import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from model_calls import f32, i64, parsed, run
 from opcheck.kernels import Evaluator, InvalidModel, NodeError, Unsupported, registry
 from opcheck.kernels.compiler import Compiler
-from opcheck.kernels.evaluator import execute
 from opcheck.kernels.limits import Deadline
-
-
-def parsed(text, opset=18):
-    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> {text}')
-
-
-def run(text, *, opset=18, **feeds):
-    return Evaluator(parsed(text, opset)).run(feeds)
-
-
-def f32(value):
-    return np.array(value, np.float32)
-
-
-def i64(value):
-    return np.array(value, np.int64)
+from opcheck.kernels.plain import execute
 
 
 def graph_of(nodes, inputs, outputs, **more):

@@ -2,23 +2,10 @@
 
 import ml_dtypes
 import numpy as np
-import onnx.parser
 import pytest
 
+from model_calls import f32, i64, parsed
 from opcheck.kernels import Evaluator
-
-
-def parsed(text):
-    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {text}')
-
-
-def f32(value):
-    return np.array(value, np.float32)
-
-
-def i64(value):
-    return np.array(value, np.int64)
-
 
 MODEL = """
     g (float[2] a, float[N, 3] b, seq(int64[K]) s, optional(float[M]) o) => (float[2] y) {

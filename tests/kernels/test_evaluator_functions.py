@@ -5,6 +5,7 @@ import onnx
 import onnx.parser
 import pytest
 
+from model_calls import f32, i64
 from opcheck.kernels import Evaluator, InvalidModel, NodeError, Unsupported
 
 HEADER = '<ir_version: 10, opset_import: ["": 18, "f": 1]>'
@@ -16,14 +17,6 @@ def evaluator(text, header=HEADER):
 
 def run(text, header=HEADER, **feeds):
     return evaluator(text, header).run(feeds)
-
-
-def f32(value):
-    return np.array(value, np.float32)
-
-
-def i64(value):
-    return np.array(value, np.int64)
 
 
 def test_a_function_is_called_with_values_by_position():

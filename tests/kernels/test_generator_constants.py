@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opcheck.kernels import generator, registry
+import kernel_calls
+from opcheck.kernels import generator
 
 VERSIONS = {
     operator: sorted(
@@ -34,11 +35,8 @@ PLAIN = {
 
 
 def call(operator, version, *inputs, **attributes):
-    schema = onnx.defs.get_schema(operator, version, "")
-    assert schema.since_version == version
-    function = registry.find(schema).function
-    assert function.__module__ == generator.__name__
-    return function(*inputs, **(dict.fromkeys(schema.attributes) | attributes))
+    assert kernel_calls.function(operator, version).__module__ == generator.__name__
+    return kernel_calls.call(operator, version, *inputs, **attributes)
 
 
 def assert_same(seen, wanted):

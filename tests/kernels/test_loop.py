@@ -6,7 +6,6 @@ What they stand for in an element type is decided at the end.
 
 import copy
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
+from counting_tensors import Tensor, array, counting, dtype_of, tensor_types
 from opcheck.kernels import Evaluator
 
 #: An opset for each version of Loop; the first one serves the opsets 1 to 10.
@@ -31,19 +31,6 @@ def loop_version(opset):
 
 
 # Tensors
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor: a shape, and a small whole number at each index."""
-
-    shape: tuple
-    items: dict
-
-
-def counting(shape, first=0):
-    """Return a tensor whose elements count up."""
-    return Tensor(shape, {index: first + k for k, index in enumerate(product(*map(range, shape)))})
 
 
 def row(table, t):
@@ -71,23 +58,6 @@ def stacked(elements, shape):
     return Tensor((len(elements), *shape), items)
 
 
-def value(item, dtype):
-    """Say what a whole number stands for."""
-    if dtype == np.dtype(object):
-        return f"é{item}" * (item % 3)
-    if dtype.name == "float8_e8m0fnu":
-        return 2.0 ** (item % 8)
-    bound = {"bool": 2, "int2": 2, "uint2": 4, "float4_e2m1fn": 4, "int4": 8}.get(dtype.name, 16)
-    return (item % bound) * (1 - 2j) if dtype.kind == "c" else item % bound
-
-
-def array(tensor, dtype):
-    result = np.zeros(tensor.shape, dtype)
-    for index, item in tensor.items.items():
-        result[index] = np.array(value(item, dtype)).astype(dtype)[()]
-    return result
-
-
 def assert_same(seen, wanted, dtype):
     """Hold a result against a tensor, a list of them, or None."""
     if wanted is None:
@@ -105,19 +75,6 @@ def assert_same(seen, wanted, dtype):
             assert seen.tolist() == right.tolist()
         else:
             assert seen.tobytes() == right.tobytes()
-
-
-def tensor_types(operator, opset, parameter):
-    """Return the element types that an operator allows for tensors, by their numbers."""
-    constraints = onnx.defs.get_schema(operator, opset, "").type_constraints
-    (allowed,) = [c.allowed_type_strs for c in constraints if c.type_param_str == parameter]
-    names = [t[len("tensor(") : -1] for t in allowed if t.startswith("tensor(")]
-    names = [{"float": "FLOAT", "double": "DOUBLE"}.get(n, n.upper()) for n in names]
-    return {TensorProto.DataType.Value(n) for n in names}
-
-
-def dtype_of(element):
-    return np.dtype(helper.tensor_dtype_to_np_dtype(element))
 
 
 # Programs: what the body does, as nodes and as Python

@@ -4,6 +4,7 @@ import numpy as np
 import onnx.parser
 import pytest
 
+from model_calls import i64
 from opcheck.kernels import Evaluator
 
 # Modes
@@ -12,10 +13,6 @@ from opcheck.kernels import Evaluator
 def run(text, *, opset=18, time_limit=None, **feeds):
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}, "f": 1]> {text}')
     return Evaluator(model).run(feeds, time_limit=time_limit)
-
-
-def i64(value):
-    return np.array(value, np.int64)
 
 
 def test_the_greatest_trip_count_is_a_maximum_only():

@@ -5,80 +5,21 @@ import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
-import onnx.defs
 import pytest
 
+from elementwise_calls import call, integers
+from exact_rounding import FORMATS, rounded
+from kernel_calls import dtype_of, types, versions, wrapped
 from opcheck.kernels import math as kernels
 from opcheck.kernels import registry
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 INF, NAN = math.inf, math.nan
 UNARY = ("Abs", "Neg", "Sqrt", "Exp", "Tanh", "Relu")
 BINARY = ("Add", "Sub", "Mul", "Div")
 VARIADIC = ("Min", "Max")
-
-#: Precision in bits, least and greatest exponent.
-FORMATS = {
-    "float16": (11, -14, 15),
-    "bfloat16": (8, -126, 127),
-    "float32": (24, -126, 127),
-    "float64": (53, -1022, 1023),
-}
-ONNX_NAMES = {"float": "float32", "double": "float64"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def function(operator, version):
-    return registry.find(onnx.defs.get_schema(operator, version, "")).function
-
-
-def versions(operators):
-    """Return every (operator, since_version) of the named operators."""
-    schemas = [s for s in onnx.defs.get_all_schemas_with_history() if not s.domain]
-    return sorted((s.name, s.since_version) for s in schemas if s.name in operators)
-
-
-def types(operator, version):
-    """Return the names of the dtypes that the schema allows."""
-    names = onnx.defs.get_schema(operator, version, "").type_constraints[0].allowed_type_strs
-    names = [name.removeprefix("tensor(").removesuffix(")") for name in names]
-    return [ONNX_NAMES.get(name, name) for name in names]
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel; version 1 gets its meaningless attribute, and no input may change."""
-    names = onnx.defs.get_schema(operator, version, "").attributes
-    filled = {"axis": None, "broadcast": 0, "consumed_inputs": None}
-    filled = {name: value for name, value in filled.items() if name in names} | attributes
-    before = [x.tobytes() for x in inputs]
-    result = np.asarray(function(operator, version)(*inputs, **filled))
-    assert [x.tobytes() for x in inputs] == before
-    assert result.dtype == inputs[0].dtype
-    return result
-
-
-def rounded(x, name):
-    """Round a fraction to the nearest value of a float type, ties to even."""
-    precision, least, greatest = FORMATS[name]
-    if x == 0:
-        return 0.0
-    exponent = abs(x.numerator).bit_length() - x.denominator.bit_length()
-    exponent -= abs(x) < Fraction(2) ** exponent
-    quantum = Fraction(2) ** (max(exponent, least) - precision + 1)
-    y = round(x / quantum) * quantum
-    if abs(y) >= Fraction(2) ** (greatest + 1):
-        return INF if y > 0 else -INF
-    return float(y)
 
 
 def same(got, wanted):
@@ -96,20 +37,6 @@ def floats(name, size, seed):
     near = (rng.standard_normal(size) * 2).astype(dtype)
     special = np.array([0.0, -0.0, INF, -INF, NAN, 1.0, -1.0], dtype)
     return np.concatenate((bits, near, special))
-
-
-def integers(name, size, seed):
-    """Return integers of any size, with the least and the greatest among them."""
-    rng = np.random.default_rng(seed)
-    info = np.iinfo(name)
-    any_size = rng.integers(info.min, info.max, size, dtype=name, endpoint=True)
-    small = rng.integers(max(info.min, -9), 9, size).astype(name)
-    return np.concatenate((any_size, small, np.array([info.min, info.max, 0, 1], name)))
-
-
-def wrapped(value, name):
-    info = np.iinfo(name)
-    return (value - info.min) % 2**info.bits + info.min
 
 
 def decimal_rounded(function, x, name):
@@ -153,13 +80,13 @@ def exact_integer(operator, a, b, name):
 
 def test_every_version_is_registered():
     operators = (*UNARY, *BINARY, *VARIADIC)
-    assert {("", *key) for key in versions(operators)} <= registry.registered()
+    assert {("", *key) for key in versions(*operators)} <= registry.registered()
 
 
 # Add, Sub, Mul, Div.
 
 
-@pytest.mark.parametrize(("operator", "version"), versions(BINARY))
+@pytest.mark.parametrize(("operator", "version"), versions(*BINARY))
 def test_arithmetic_is_exact_in_every_type(operator, version):
     """Floats are correctly rounded, integers wrap around; division rounds towards zero."""
     for seed, name in enumerate(types(operator, version)):
@@ -321,7 +248,7 @@ def exact_unary(operator, x, name):
     return math.copysign(1, x) if abs(x) > 40 else decimal_rounded(tanh, x, name)
 
 
-@pytest.mark.parametrize(("operator", "version"), versions(UNARY))
+@pytest.mark.parametrize(("operator", "version"), versions(*UNARY))
 def test_functions_of_one_tensor_are_exact(operator, version):
     """Within half an ULP up to float32; Exp and Tanh within one ULP in float64."""
     for seed, name in enumerate(types(operator, version)):
@@ -389,7 +316,7 @@ def test_a_scalar_and_an_empty_tensor_keep_their_shapes(operator):
 # Min and Max.
 
 
-@pytest.mark.parametrize(("operator", "version"), versions(VARIADIC))
+@pytest.mark.parametrize(("operator", "version"), versions(*VARIADIC))
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_extremes_of_every_type(operator, version, count):
     """NaN in any of the inputs is the result."""

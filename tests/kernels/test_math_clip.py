@@ -4,50 +4,15 @@ import math
 
 import ml_dtypes
 import numpy as np
-import onnx.defs
 import pytest
 
-import opcheck.kernels  # noqa: F401 - registers the kernels
+from elementwise_calls import call
+from kernel_calls import dtype_of, function, types, versions
 from opcheck.kernels import registry
-from opcheck.kernels.compiler import attribute_value
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 INF, NAN = math.inf, math.nan
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel with the defaults of the schema; no input may change."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    assert schema.since_version == version
-    defaults = {n: a.default_value for n, a in schema.attributes.items()}
-    filled = {n: attribute_value(d) if d.type else None for n, d in defaults.items()}
-    before = [x.tobytes() for x in inputs]
-    result = np.asarray(registry.find(schema).function(*inputs, **(filled | attributes)))
-    assert [x.tobytes() for x in inputs] == before
-    assert result.dtype == inputs[0].dtype
-    return result
-
-
-def versions(*operators):
-    """Return every (operator, since_version) of the named operators."""
-    schemas = [s for s in onnx.defs.get_all_schemas_with_history() if not s.domain]
-    return sorted((s.name, s.since_version) for s in schemas if s.name in operators)
-
-
-def types(operator, version):
-    """Return the names of the dtypes that the schema allows."""
-    names = onnx.defs.get_schema(operator, version, "").type_constraints[0].allowed_type_strs
-    names = [name.removeprefix("tensor(").removesuffix(")") for name in names]
-    return [{"float": "float32", "double": "float64"}.get(name, name) for name in names]
 
 
 def clipped(x, low, high):
@@ -78,8 +43,7 @@ def test_bounds_as_inputs(version, bounds):
         info = np.iinfo(name) if dtype.kind in "iu" else ml_dtypes.finfo(dtype)
         x = np.array([info.min, 0, 1, 3, 5, 7, info.max], dtype)
         inputs = [None if b is None else np.array(b, dtype) for b in bounds]
-        schema = onnx.defs.get_schema("Clip", version, "")
-        got = registry.find(schema).function(x, *inputs)
+        got = function("Clip", version)(x, *inputs)
         low, high = (
             d if b is None else b for b, d in zip(bounds, (info.min, info.max), strict=True)
         )

@@ -8,22 +8,18 @@ import numpy as np
 import onnx.defs
 import pytest
 
-from opcheck.kernels import registry
+from kernel_calls import function
 from opcheck.kernels.math_dft import unit_circle
-
-
-def kernel(operator, version):
-    return registry.find(onnx.defs.get_schema(operator, version, "")).function
 
 
 def dft(x, n=None, axis=-2, *, version=20, inverse=0, onesided=0):
     length = None if n is None else np.array(n, np.int64)
     before = x.tobytes()
     if version == 17:
-        result = kernel("DFT", 17)(x, length, axis=axis, inverse=inverse, onesided=onesided)
+        result = function("DFT", 17)(x, length, axis=axis, inverse=inverse, onesided=onesided)
     else:
         at = np.array(axis, np.int64)
-        result = kernel("DFT", 20)(x, length, at, inverse=inverse, onesided=onesided)
+        result = function("DFT", 20)(x, length, at, inverse=inverse, onesided=onesided)
     assert x.tobytes() == before
     assert result.dtype == x.dtype
     return result
@@ -126,7 +122,7 @@ def test_roots_of_unity(n):
 def test_default_axes_differ_by_version():
     """Version 17 takes axis 1 by its attribute; version 20 the last of the signal."""
     x = np.random.default_rng(0).standard_normal((2, 3, 4, 1))
-    got = kernel("DFT", 20)(x, None, None, inverse=0, onesided=0)
+    got = function("DFT", 20)(x, None, None, inverse=0, onesided=0)
     assert got.tolist() == dft(x, axis=2).tolist()
     assert onnx.defs.get_schema("DFT", 17, "").attributes["axis"].default_value.i == 1
 
@@ -157,7 +153,7 @@ def test_what_makes_no_sense_is_refused(version, shape, arguments, message):
 
 def stft(signal, step, window=None, length=None, onesided=0):
     number = None if length is None else np.array(length, np.int32)
-    result = kernel("STFT", 17)(signal, np.array(step), window, number, onesided=onesided)
+    result = function("STFT", 17)(signal, np.array(step), window, number, onesided=onesided)
     assert result.dtype == signal.dtype
     return result
 

@@ -3,68 +3,26 @@
 import math
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
-import onnx.defs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exact_rounding import FORMATS, rounded
+from kernel_calls import array, function, types, versions, wrapped
 from opcheck.kernels import math_matmul, registry  # noqa: F401 - registers the kernels
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 INF, NAN = math.inf, math.nan
-PRECISIONS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-ONNX_NAMES = {"float": "float32", "double": "float64"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def function(operator, version):
-    return registry.find(onnx.defs.get_schema(operator, version, "")).function
-
-
-def versions(*operators):
-    """Return every (operator, since_version) of the named operators."""
-    schemas = [s for s in onnx.defs.get_all_schemas_with_history() if not s.domain]
-    return sorted((s.name, s.since_version) for s in schemas if s.name in operators)
-
-
-def types(operator, version):
-    """Return the names of the dtypes that the schema allows."""
-    names = onnx.defs.get_schema(operator, version, "").type_constraints[0].allowed_type_strs
-    names = [name.removeprefix("tensor(").removesuffix(")") for name in names]
-    return [ONNX_NAMES.get(name, name) for name in names]
-
-
-def array(data, name):
-    return np.array(data, dtype=getattr(ml_dtypes, name, name))
 
 
 def random_array(rng, shape, name):
     """Return ordinary floats, or integers of any size."""
-    if name in PRECISIONS:
+    if name in FORMATS:
         return array(rng.standard_normal(shape), name)
     info = np.iinfo(name)
     return rng.integers(info.min, info.max, shape, dtype=name, endpoint=True)
-
-
-def wrapped(value, name):
-    info = np.iinfo(name)
-    return (value - info.min) % 2**info.bits + info.min
-
-
-def rounded(x, name):
-    """Round a fraction that is no subnormal to the nearest value, ties to even."""
-    if x == 0:
-        return 0.0
-    exponent = abs(x.numerator).bit_length() - x.denominator.bit_length()
-    exponent -= abs(x) < Fraction(2) ** exponent
-    quantum = Fraction(2) ** (exponent - PRECISIONS[name] + 1)
-    return float(round(x / quantum) * quantum)
 
 
 def exact(x):
@@ -80,7 +38,7 @@ def check(got, wanted, magnitude, name):
     Up to float32 the sum in float64 may be off by a little of the sum of all magnitudes, which
     can move the result to the neighbour only where the exact value is next to a midpoint.
     """
-    if name not in PRECISIONS:
+    if name not in FORMATS:
         assert int(got) == wrapped(int(wanted), name)
     elif name == "float64":
         assert abs(Fraction(float(got)) - wanted) <= 40 * magnitude / 2**53
@@ -219,7 +177,7 @@ def test_gemm_is_exact_in_every_type(operator, version, ta, tb):
     """A' * B' + C with random numbers; factors that are powers of two are exact as well."""
     rng = np.random.default_rng(version)
     for name in types(operator, version):
-        alpha, beta = (0.25, 2.0) if name in PRECISIONS else (1.0, 1.0)
+        alpha, beta = (0.25, 2.0) if name in FORMATS else (1.0, 1.0)
         a, b = random_array(rng, (3, 5), name), random_array(rng, (5, 2), name)
         c = random_array(rng, (3, 2), name)
         x, y, z = exact(a), exact(b), exact(c)

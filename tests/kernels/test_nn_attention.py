@@ -5,40 +5,16 @@ import itertools
 import ml_dtypes
 import mpmath
 import numpy as np
-import onnx
-import onnx.defs
 import pytest
 
+from kernel_calls import call, dtype_of, ordinary
 from opcheck.kernels import registry
 from opcheck.kernels.rounding import narrow
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 VERSIONS = (23, 24, 25)
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def call(operator, version, *inputs, domain="", **attributes):
-    """Call a kernel with the defaults of its schema; no input may change."""
-    schema = onnx.defs.get_schema(operator, version, domain)
-    filled = {}
-    for name, formal in schema.attributes.items():
-        default = formal.default_value
-        value = onnx.helper.get_attribute_value(default) if default.type else None
-        filled[name] = attributes.pop(name, value)
-    assert not attributes
-    before = [x.tobytes() for x in inputs if x is not None]
-    result = registry.find(schema).function(*inputs, **filled)
-    assert [x.tobytes() for x in inputs if x is not None] == before
-    return result
 
 
 def attend(version, *inputs, **attributes):
@@ -101,15 +77,11 @@ def close(got, wanted, name):
         assert np.array_equal(got.astype(float), narrow(exact, dtype_of(name)).astype(float))
 
 
-def some(name, shape, seed):
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype_of(name))
-
-
 def inputs_of(name, *, batch=2, heads=4, kv_heads=2, length=3, keys=5, size=3, width=2):
     return (
-        some(name, (batch, heads, length, size), 1),
-        some(name, (batch, kv_heads, keys, size), 2),
-        some(name, (batch, kv_heads, keys, width), 3),
+        ordinary((batch, heads, length, size), name, 1),
+        ordinary((batch, kv_heads, keys, size), name, 2),
+        ordinary((batch, kv_heads, keys, width), name, 3),
     )
 
 
@@ -136,7 +108,7 @@ def test_every_version_is_registered():
 def test_everything_is_rounded_once(version, name):
     """Grouped heads, softcap and a mask, in all four modes."""
     q, k, v = inputs_of(name)
-    mask = some(name, (3, 5), 4)
+    mask = ordinary((3, 5), name, 4)
     mask[0, 1] = -np.inf
     bias = np.broadcast_to(mask.astype(float), (2, 4, 3, 5))
     y, shown = slow(q, k, v, bias=bias, softcap=1.5)
@@ -153,7 +125,7 @@ def test_everything_is_rounded_once(version, name):
 def test_a_past_comes_before_the_keys(version, causal):
     """Present is past and new; the causal bound counts the past."""
     q, k, v = inputs_of("float32")
-    past_k, past_v = some("float32", (2, 2, 4, 3), 5), some("float32", (2, 2, 4, 2), 6)
+    past_k, past_v = ordinary((2, 2, 4, 3), "float32", 5), ordinary((2, 2, 4, 2), "float32", 6)
     whole_k, whole_v = np.concatenate((past_k, k), 2), np.concatenate((past_v, v), 2)
     bias = np.broadcast_to(visible(version, 2, 3, 9, causal=causal, past=4), (2, 4, 3, 9))
     wanted, _ = slow(q, whole_k, whole_v, bias=bias)
@@ -209,7 +181,7 @@ def test_masks_broadcast_from_the_right(shape):
     """A bool mask hides what is false, and a float mask is added."""
     q, k, v = inputs_of("float32")
     hidden = np.random.default_rng(7).random(shape) < 0.4
-    added = some("float32", shape, 8)
+    added = ordinary(shape, "float32", 8)
     for mask, bias in ((~hidden, np.where(hidden, -np.inf, 0)), (added, added)):
         whole = np.broadcast_to(bias, (2, 4, 3, 5))
         close(attend(23, q, k, v, np.asarray(mask))[0], slow(q, k, v, bias=whole)[0], "float32")

@@ -8,21 +8,14 @@ import numpy as np
 import onnx.defs
 import pytest
 
+from kernel_calls import dtype_of
 from opcheck.kernels import registry
 from opcheck.kernels.rounding import narrow
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 VERSIONS = (1, 6, 7, 9, 14, 15)
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def call(version, inputs, *, training, n_outputs=None, **attributes):

@@ -1,71 +1,21 @@
 """Conv, ConvTranspose and CausalConvWithState, held against loops over fractions."""
 
-import itertools
 import math
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
-import onnx.defs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opcheck.kernels import registry
+from exact_rounding import rounded
+from kernel_calls import call, dtype_of, grid, ordinary, versions_and_types
 
-FORMATS = {
-    "float16": (11, -14),
-    "bfloat16": (8, -126),
-    "float32": (24, -126),
-    "float64": (53, -1022),
-}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel with the defaults of its schema; no input may change."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    function = registry.find(schema).function
-    filled = {}
-    for name, attribute in schema.attributes.items():
-        value = (
-            onnx.helper.get_attribute_value(attribute.default_value)
-            if attribute.default_value.name
-            else None
-        )
-        filled[name] = value.decode() if isinstance(value, bytes) else value
-    before = [None if x is None else x.tobytes() for x in inputs]
-    result = function(*inputs, **filled | attributes)
-    assert [None if x is None else x.tobytes() for x in inputs] == before
-    return result
-
-
-def rounded(x, name):
-    """Round a fraction to the nearest value of a float type, ties to even."""
-    precision, least = FORMATS[name]
-    if x == 0:
-        return 0.0
-    exponent = abs(x.numerator).bit_length() - x.denominator.bit_length()
-    exponent -= abs(x) < Fraction(2) ** exponent
-    quantum = Fraction(2) ** (max(exponent, least) - precision + 1)
-    return float(round(x / quantum) * quantum)
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 
 def fractions(x):
     return [Fraction(float(v)) for v in x.flat]
-
-
-def grid(sizes):
-    return itertools.product(*(range(size) for size in sizes))
 
 
 def flat_index(index, shape):
@@ -113,20 +63,6 @@ def slow_transpose(x, w, b, group, strides, dilations, begins, sizes):
     return result
 
 
-def ordinary(shape, name, seed):
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype_of(name))
-
-
-def versions(operator):
-    schemas = [s for s in onnx.defs.get_all_schemas_with_history() if s.name == operator]
-    names = {"tensor(float)": "float32", "tensor(double)": "float64"}
-    return [
-        pytest.param(s.since_version, names.get(t, t[7:-1]), id=f"{s.since_version}-{t[7:-1]}")
-        for s in sorted(schemas, key=lambda s: s.since_version)
-        for t in s.type_constraints[0].allowed_type_strs
-    ]
-
-
 SHAPES = [
     # spatial sizes, kernel, strides, dilations, pads, group
     pytest.param((7,), (3,), (2,), (2,), (1, 0), 1, id="1d"),
@@ -140,7 +76,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("sizes", "kernel", "strides", "dilations", "pads", "group"), SHAPES)
-@pytest.mark.parametrize(("version", "name"), versions("Conv"))
+@pytest.mark.parametrize(("version", "name"), versions_and_types("Conv"))
 def test_convolutions_are_rounded_once(
     version, name, sizes, kernel, strides, dilations, pads, group
 ):
@@ -164,7 +100,7 @@ def test_convolutions_are_rounded_once(
 
 
 @pytest.mark.parametrize(("sizes", "kernel", "strides", "dilations", "pads", "group"), SHAPES)
-@pytest.mark.parametrize(("version", "name"), versions("ConvTranspose"))
+@pytest.mark.parametrize(("version", "name"), versions_and_types("ConvTranspose"))
 def test_transposed_convolutions_are_rounded_once(
     version, name, sizes, kernel, strides, dilations, pads, group
 ):

@@ -3,43 +3,16 @@
 import itertools
 from fractions import Fraction
 
-import ml_dtypes
 import mpmath
 import numpy as np
-import onnx
-import onnx.defs
 import pytest
 
-from opcheck.kernels import registry
+from kernel_calls import call, dtype_of, ordinary
 from opcheck.kernels.rounding import narrow
 
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
 FLOATS = ("float16", "bfloat16", "float32")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel with the defaults of its schema; no input may change."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    filled = {}
-    for name, formal in schema.attributes.items():
-        default = formal.default_value
-        value = onnx.helper.get_attribute_value(default) if default.type else None
-        value = value.decode() if isinstance(value, bytes) else value
-        filled[name] = attributes.pop(name, value)
-    assert not attributes
-    before = [x.tobytes() for x in inputs if x is not None]
-    result = registry.find(schema).function(*inputs, **filled)
-    assert [x.tobytes() for x in inputs if x is not None] == before
-    return result
 
 
 def linear(*inputs, **attributes):
@@ -48,10 +21,6 @@ def linear(*inputs, **attributes):
 
 def rotate(*inputs, **attributes):
     return call("RotaryEmbedding", 23, *inputs, **attributes)
-
-
-def some(name, shape, seed):
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype_of(name))
 
 
 # LinearAttention.
@@ -91,10 +60,13 @@ def slow(q, k, v, state, decay, beta, rule, heads, kv_heads, scale):
 def test_each_rule_is_rounded_once(name, rule):
     """Shared heads, a past, both shapes of decay and beta, a given and the default scale."""
     heads, kv_heads, d_k, d_v = 4, 2, 3, 2
-    q, k = some(name, (2, 3, heads * d_k), 1), some(name, (2, 3, kv_heads * d_k), 2)
-    v, past = some(name, (2, 3, kv_heads * d_v), 3), some("float32", (2, kv_heads, d_k, d_v), 4)
+    q, k = ordinary((2, 3, heads * d_k), name, 1), ordinary((2, 3, kv_heads * d_k), name, 2)
+    v, past = (
+        ordinary((2, 3, kv_heads * d_v), name, 3),
+        ordinary((2, kv_heads, d_k, d_v), "float32", 4),
+    )
     for width, rates, scale in itertools.product((kv_heads, kv_heads * d_k), (1, kv_heads), (0, 2)):
-        decay, beta = some(name, (2, 3, width), 5), some(name, (2, 3, rates), 6)
+        decay, beta = ordinary((2, 3, width), name, 5), ordinary((2, 3, rates), name, 6)
         with mpmath.workdps(40):
             factor = mpmath.mpf(scale) if scale else 1 / mpmath.sqrt(d_k)
             y, final = slow(q, k, v, past, decay, beta, rule, heads, kv_heads, factor)
@@ -110,7 +82,7 @@ def test_each_rule_is_rounded_once(name, rule):
 
 def test_the_state_carries_on():
     """Two halves with the state between them are the whole."""
-    q, k, v = (some("float32", (1, 4, 2), s) for s in (1, 2, 3))
+    q, k, v = (ordinary((1, 4, 2), "float32", s) for s in (1, 2, 3))
     common = {"q_num_heads": 1, "kv_num_heads": 1, "update_rule": "linear"}
     whole, last = linear(q, k, v, **common)
     first, state = linear(q[:, :2], k[:, :2], v[:, :2], **common)
@@ -124,7 +96,7 @@ def test_the_state_carries_on():
 
 def test_the_state_has_the_type_of_the_query_where_no_past_is_given():
     """present_state is of type S, that of past_state, which may be omitted."""
-    q = some("bfloat16", (1, 1, 2), 1)
+    q = ordinary((1, 1, 2), "bfloat16", 1)
     _, state = linear(q, q, q, q_num_heads=1, kv_num_heads=1, update_rule="linear")
     assert state.dtype == dtype_of("bfloat16")
 
@@ -178,9 +150,9 @@ def turned(head, cos, sin, interleaved):
 @pytest.mark.parametrize("name", FLOATS)
 def test_each_head_is_rotated_by_the_angles_of_its_position(name, interleaved, rotated):
     """Both ranks, with and without position ids; what is not rotated stays."""
-    x = some(name, (2, 3, 4, 6), 1)
+    x = ordinary((2, 3, 4, 6), name, 1)
     half = (rotated or 6) // 2
-    cos, sin = some(name, (7, half), 2), some(name, (7, half), 3)
+    cos, sin = ordinary((7, half), name, 2), ordinary((7, half), name, 3)
     ids = np.random.default_rng(4).integers(0, 7, (2, 4))
     wanted = np.array(
         [[[turned(x[b, h, t], cos[ids[b, t]], sin[ids[b, t]], interleaved) for t in range(4)]

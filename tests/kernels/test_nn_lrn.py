@@ -4,63 +4,14 @@ import itertools
 import math
 from fractions import Fraction
 
-import ml_dtypes
 import mpmath
 import numpy as np
-import onnx.defs
 import pytest
 
-from opcheck.kernels import registry
+from exact_rounding import FORMATS, fraction, rounded
+from kernel_calls import call, ordinary
 
-FORMATS = {
-    "float16": (11, -14),
-    "bfloat16": (8, -126),
-    "float32": (24, -126),
-    "float64": (53, -1022),
-}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def default(attribute):
-    if not attribute.default_value.name:
-        return None
-    value = onnx.helper.get_attribute_value(attribute.default_value)
-    return value.decode() if isinstance(value, bytes) else value
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel with the defaults of its schema; no input may change."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    filled = {name: default(a) for name, a in schema.attributes.items()}
-    before = [None if x is None else x.tobytes() for x in inputs]
-    result = registry.find(schema).function(*inputs, **filled | attributes)
-    assert [None if x is None else x.tobytes() for x in inputs] == before
-    return result
-
-
-def rounded(x, name):
-    """Round a number of mpmath to the nearest value of a float type, ties to even."""
-    precision, least = FORMATS[name]
-    if x == 0:
-        return 0.0
-    exact = Fraction(*map(int, mpmath.mpf(x).as_integer_ratio()))
-    exponent = abs(exact.numerator).bit_length() - exact.denominator.bit_length()
-    exponent -= abs(exact) < Fraction(2) ** exponent
-    quantum = Fraction(2) ** (max(exponent, least) - precision + 1)
-    return float(round(exact / quantum) * quantum)
-
-
-def ordinary(shape, name, seed):
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype_of(name))
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 
 TYPES = [
@@ -88,7 +39,7 @@ def test_lrn(version, name, size, shape):
             squares = sum(mpmath.mpf(float(x[(n, i, *at)])) ** 2 for i in range(low, high + 1))
             base = bias + mpmath.mpf(alpha) / size * squares
             exact = mpmath.mpf(float(x[(n, c, *at)])) / base**beta
-        assert float(got[(n, c, *at)]) == rounded(exact, name)
+        assert float(got[(n, c, *at)]) == rounded(fraction(exact), name)
 
 
 def test_lrn_has_defaults_for_all_but_size():
@@ -128,7 +79,7 @@ def test_lp_normalization(version, name, p, axis):
         with mpmath.workdps(40):
             norm = mpmath.root(sum(abs(mpmath.mpf(float(v))) ** p for v in line), p)
             exact = [mpmath.mpf(float(v)) / norm if norm else mpmath.mpf(0) for v in line]
-        assert [float(v) for v in result] == [rounded(v, name) for v in exact]
+        assert [float(v) for v in result] == [rounded(fraction(v), name) for v in exact]
 
 
 @pytest.mark.parametrize("version", [1, 22])

@@ -3,17 +3,17 @@
 import itertools
 from fractions import Fraction
 
-import ml_dtypes
 import mpmath
 import numpy as np
-import onnx
-import onnx.defs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernel_calls import call, dtype_of
 from opcheck.kernels import registry
 from opcheck.kernels.rounding import narrow
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 VERSIONS = {
     "InstanceNormalization": (1, 6, 22),
@@ -26,31 +26,6 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 PAIRS = list(itertools.product(FLOATS, FLOATS))
 LAYER_PAIRS = list(itertools.product(FLOATS, ("float32", "bfloat16")))
 STASH = {"float32": 1, "float16": 10, "float64": 11, "bfloat16": 16}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel with the defaults of its schema; no input may change."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    filled = {}
-    for name, formal in schema.attributes.items():
-        default = formal.default_value
-        value = onnx.helper.get_attribute_value(default) if default.type else None
-        filled[name] = attributes.pop(name, value)
-    assert not attributes
-    before = [x.tobytes() for x in inputs if x is not None]
-    result = registry.find(schema).function(*inputs, **filled)
-    assert [x.tobytes() for x in inputs if x is not None] == before
-    return result
 
 
 def rounded(values, name):

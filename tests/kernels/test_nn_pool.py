@@ -4,7 +4,6 @@ import itertools
 import math
 from fractions import Fraction
 
-import ml_dtypes
 import mpmath
 import numpy as np
 import onnx.defs
@@ -12,57 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from opcheck.kernels import registry
+from exact_rounding import fraction, rounded
+from kernel_calls import call, dtype_of, grid, versions_and_types
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 INF, NAN = math.inf, math.nan
-FORMATS = {
-    "float16": (11, -14),
-    "bfloat16": (8, -126),
-    "float32": (24, -126),
-    "float64": (53, -1022),
-}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def default(attribute):
-    if not attribute.default_value.name:
-        return None
-    value = onnx.helper.get_attribute_value(attribute.default_value)
-    return value.decode() if isinstance(value, bytes) else value
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel with the defaults of its schema; no input may change."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    filled = {name: default(a) for name, a in schema.attributes.items()}
-    before = [None if x is None else x.tobytes() for x in inputs]
-    result = registry.find(schema).function(*inputs, **filled | attributes)
-    assert [None if x is None else x.tobytes() for x in inputs] == before
-    return result
-
-
-def rounded(x, name):
-    """Round a fraction to the nearest value of a float type, ties to even."""
-    precision, least = FORMATS[name]
-    if x == 0:
-        return 0.0
-    exponent = abs(x.numerator).bit_length() - x.denominator.bit_length()
-    exponent -= abs(x) < Fraction(2) ** exponent
-    quantum = Fraction(2) ** (max(exponent, least) - precision + 1)
-    return float(round(x / quantum) * quantum)
-
-
-def grid(sizes):
-    return itertools.product(*(range(size) for size in sizes))
 
 
 def count_windows(size, kernel, stride, dilation, begin, end, ceil):
@@ -98,16 +52,6 @@ def ordinary(shape, name, seed):
     return rng.standard_normal(shape).astype(dtype_of(name))
 
 
-def versions(operator):
-    schemas = [s for s in onnx.defs.get_all_schemas_with_history() if s.name == operator]
-    names = {"tensor(float)": "float32", "tensor(double)": "float64"}
-    return [
-        pytest.param(s.since_version, names.get(t, t[7:-1]), id=f"{s.since_version}-{t[7:-1]}")
-        for s in sorted(schemas, key=lambda s: s.since_version)
-        for t in s.type_constraints[0].allowed_type_strs
-    ]
-
-
 WINDOWS = [
     # spatial sizes, kernel, strides, dilations, pads, ceil_mode
     pytest.param((7,), (3,), (2,), (2,), (1, 0), 0, id="1d"),
@@ -120,7 +64,7 @@ WINDOWS = [
 def cases(operator):
     """Return every version, type and window that the version can say."""
     result = []
-    for version, window in itertools.product(versions(operator), WINDOWS):
+    for version, window in itertools.product(versions_and_types(operator), WINDOWS):
         names = onnx.defs.get_schema(operator, version.values[0], "").attributes
         dilated, ceiled = max(window.values[3]) > 1, window.values[5]
         if (not dilated or "dilations" in names) and (not ceiled or "ceil_mode" in names):
@@ -205,8 +149,7 @@ def norm(values, p, name):
     """Compute an Lp norm with 40 digits, and round it."""
     with mpmath.workdps(40):
         exact = mpmath.root(sum(abs(mpmath.mpf(float(v))) ** p for v in values), p)
-        exact = Fraction(*map(int, exact.as_integer_ratio())) if exact else Fraction(0)
-    return rounded(exact, name)
+    return rounded(fraction(exact), name)
 
 
 @pytest.mark.parametrize("operator", ["LpPool", "GlobalLpPool"])
@@ -428,7 +371,7 @@ def test_lp_pool_1_has_no_default_kernel():
 # MaxUnpool.
 
 
-@pytest.mark.parametrize(("version", "name"), versions("MaxUnpool"))
+@pytest.mark.parametrize(("version", "name"), versions_and_types("MaxUnpool"))
 def test_unpooling_puts_the_maxima_back(version, name):
     """Pooling what was unpooled gives the same maxima, whatever N and C."""
     x = np.abs(ordinary((2, 3, 6, 4), name, 6)) + np.ones((), dtype_of(name))
@@ -485,7 +428,7 @@ def test_unpooling_refuses(index, output_shape, attributes, match):
 # MaxRoiPool.
 
 
-@pytest.mark.parametrize(("version", "name"), versions("MaxRoiPool"))
+@pytest.mark.parametrize(("version", "name"), versions_and_types("MaxRoiPool"))
 def test_regions_are_pooled_cell_by_cell(version, name):
     """Each cell covers every pixel that it touches; both corners belong to the region."""
     x = ordinary((2, 3, 5, 7), name, 7)

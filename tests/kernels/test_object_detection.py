@@ -4,39 +4,12 @@ import itertools
 import math
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
-import onnx.defs
 import pytest
 
-from opcheck.kernels import registry
+from kernel_calls import call, dtype_of
 
-
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def default(attribute):
-    if not attribute.default_value.name:
-        return None
-    value = onnx.helper.get_attribute_value(attribute.default_value)
-    return value.decode() if isinstance(value, bytes) else value
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel with the defaults of its schema; no input may change."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    filled = {name: default(a) for name, a in schema.attributes.items()}
-    before = [None if x is None else x.tobytes() for x in inputs]
-    result = registry.find(schema).function(*inputs, **filled | attributes)
-    assert [None if x is None else x.tobytes() for x in inputs] == before
-    return result
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 
 # NonMaxSuppression.

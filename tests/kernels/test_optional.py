@@ -6,6 +6,7 @@ import onnx.defs
 import onnx.helper
 import pytest
 
+from kernel_calls import call
 from opcheck.kernels import optional, registry
 
 OPERATORS = ("Optional", "OptionalGetElement", "OptionalHasElement")
@@ -21,13 +22,6 @@ VALUES = [
     pytest.param([], id="empty-sequence"),
     pytest.param([np.zeros(2, np.complex64)], id="sequence"),
 ]
-
-
-def call(operator, version, *inputs, **attributes):
-    schema = onnx.defs.get_schema(operator, version, "")
-    assert schema.since_version == version
-    function = registry.find(schema).function
-    return function(*inputs, **(dict.fromkeys(schema.attributes) | attributes))
 
 
 def versions(operator):

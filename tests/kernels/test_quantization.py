@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from opcheck.kernels import registry
+from kernel_calls import call, dtype_of
 
 VERSIONS = [10, 13, 19, 21, 23, 24, 25, 28]
 RANGES = {
@@ -24,22 +24,8 @@ NAN, INF = math.nan, math.inf
 T = onnx.TensorProto
 
 
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
 def tensor(values, name="float32"):
     return np.array(values).astype(dtype_of(name))
-
-
-def call(operator, version, *inputs, **given):
-    """Call a kernel with the defaults of its schema."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    attributes = {n: a.default_value.i for n, a in schema.attributes.items()} | given
-    before = [None if x is None else x.tobytes() for x in inputs]
-    result = registry.find(schema).function(*inputs, **attributes)
-    assert [None if x is None else x.tobytes() for x in inputs] == before
-    return result
 
 
 def quantize(version, *inputs, **given):

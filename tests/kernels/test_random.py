@@ -8,8 +8,8 @@ import onnx
 import onnx.defs
 import pytest
 
+from kernel_calls import call
 from opcheck.kernels import generator_random as module
-from opcheck.kernels import registry
 
 NAN, INF = math.nan, math.inf
 SIX = 6
@@ -22,19 +22,6 @@ VERSIONS = {
     "RandomUniformLike": (1, 22),
 }
 ALL = [(name, version) for name, versions in VERSIONS.items() for version in versions]
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel with the schema's defaults."""
-    schema = onnx.defs.get_schema(operator, version)
-    assert schema.since_version == version
-    filled = {
-        name: onnx.helper.get_attribute_value(formal.default_value)
-        if formal.default_value.name
-        else None
-        for name, formal in schema.attributes.items()
-    }
-    return registry.find(schema).function(*inputs, **{**filled, **attributes})
 
 
 def types(operator, version):

@@ -8,7 +8,6 @@ import random
 from fractions import Fraction
 from math import ceil, inf, isfinite, ldexp, nan
 
-import ml_dtypes
 import numpy as np
 import onnx.defs
 import onnx.helper
@@ -17,7 +16,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from opcheck.kernels import Evaluator, registry
+from exact_rounding import quantum
+from kernel_calls import dtype_of, function
+from opcheck.kernels import Evaluator
 
 #: The precision in bits, the exponent of the smallest normal number, the largest number.
 FORMATS = {
@@ -34,10 +35,6 @@ VERSIONS = (11, 27)
 slow = settings(deadline=None, max_examples=200)
 
 
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
 def scalar(value, name):
     """Return a 0-d tensor; a float16 or bfloat16 value must be exact."""
     tensor = np.array(value).astype(dtype_of(name))
@@ -45,18 +42,12 @@ def scalar(value, name):
     return tensor
 
 
-def kernel_of(version):
-    schema = onnx.defs.get_schema("Range", version, "")
-    assert schema.since_version == version
-    return registry.find(schema).function
-
-
 def call(name, start, limit, delta, *, version=11, stash_type=1):
     """Call a kernel as the evaluator does; return the numbers, and check type and shape."""
     inputs = [scalar(v, name) for v in (start, limit, delta)]
     attributes = {"stash_type": stash_type} if version >= 27 else {}
     with np.errstate(all="ignore"):
-        result = kernel_of(version)(*inputs, **attributes)
+        result = function("Range", version)(*inputs, **attributes)
     assert result.dtype == dtype_of(name)
     assert result.ndim == 1
     assert [x.tolist() for x in inputs] == [scalar(v, name) for v in (start, limit, delta)]
@@ -68,19 +59,8 @@ def rounded(x, name):
     if x in (inf, -inf) or x == 0:
         return x
     largest = FORMATS[name][2]
-    result = round(x / ulp(x, name)) * ulp(x, name)
+    result = round(x / quantum(x, name)) * quantum(x, name)
     return result if abs(result) <= largest else inf if x > 0 else -inf
-
-
-def ulp(x, name):
-    """Return the distance of two neighbouring numbers around x."""
-    precision, lowest, _ = FORMATS[name]
-    exponent = lowest
-    if x:
-        top, bottom = abs(x).as_integer_ratio()
-        exponent = top.bit_length() - bottom.bit_length()
-        exponent -= abs(x) < Fraction(2) ** exponent
-    return Fraction(2) ** (max(exponent, lowest) - precision + 1)
 
 
 def count(start, limit, delta):
@@ -107,7 +87,7 @@ def assert_near(seen, wanted, name, ulps):
     assert len(seen) == len(wanted)
     for i, (got, right) in enumerate(zip(seen, wanted, strict=True)):
         assert isfinite(got), f"element {i}"
-        error = abs(Fraction(got) - right) / ulp(right, name)
+        error = abs(Fraction(got) - right) / quantum(right, name)
         assert error <= ulps, f"element {i} is {got!r} and off by {float(error)} ULP"
 
 
@@ -401,7 +381,7 @@ def test_what_is_no_scalar_is_an_error(place, shape):
     inputs = {"start": scalar(0, "int64"), "limit": scalar(4, "int64"), "delta": scalar(1, "int64")}
     inputs[place] = np.ones(shape, np.int64)
     with pytest.raises(ValueError, match=f"{place} has shape"):
-        kernel_of(11)(*inputs.values())
+        function("Range", 11)(*inputs.values())
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import onnx.defs
 import pytest
 
+from kernel_calls import call
 from opcheck.kernels import registry
 from opcheck.kernels.rounding import narrow
 
@@ -94,25 +95,6 @@ def slow(operator, parameters, x, lengths, initial, backwards):
 
 
 # The kernels.
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel with the defaults of its schema."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    filled = {}
-    for name, formal in schema.attributes.items():
-        default = formal.default_value
-        value = onnx.helper.get_attribute_value(default) if default.type else None
-        if isinstance(value, bytes):
-            value = value.decode()
-        if isinstance(value, list):
-            value = [v.decode() for v in value]
-        filled[name] = attributes.pop(name, value)
-    assert not attributes
-    before = [None if x is None else x.tobytes() for x in inputs]
-    results = registry.find(schema).function(*inputs, **filled)
-    assert [None if x is None else x.tobytes() for x in inputs] == before
-    return results
 
 
 def random_case(operator, rng, directions, *, dtype="float32", batch=3, length=4, hidden=2, size=3):

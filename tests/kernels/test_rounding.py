@@ -11,12 +11,12 @@ from fractions import Fraction
 from functools import cache
 from math import copysign, inf, isnan, ldexp, nan, nextafter
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kernel_calls import dtype_of
 from opcheck.kernels.rounding import SMALL_FLOATS, is_float, narrow, wide
 
 
@@ -63,10 +63,6 @@ LAYOUTS = {
     "float4_e2m1fn": Layout(2, 1, 1, "finite"),
 }
 WIDE = ("float16", "bfloat16")
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def rounded(x, dtype):

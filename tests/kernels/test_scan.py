@@ -6,7 +6,6 @@ What they stand for in an element type is decided at the end.
 
 import copy
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import onnx.defs
@@ -16,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
+from counting_tensors import Tensor, array, counting, dtype_of, tensor_types, value
+from model_calls import run
 from opcheck.kernels import Evaluator
 
 #: An opset for each version of Scan but the first, which has a batch axis.
@@ -27,19 +28,6 @@ def scan_version(opset):
 
 
 # Tensors
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor: a shape, and a small whole number at each index."""
-
-    shape: tuple
-    items: dict
-
-
-def counting(shape, first=0):
-    """Return a tensor whose elements count up."""
-    return Tensor(shape, {index: first + k for k, index in enumerate(product(*map(range, shape)))})
 
 
 def without(index, axis):
@@ -69,23 +57,6 @@ def nothing(shape, axis):
     return Tensor((*shape[:axis], 0, *shape[axis:]), {})
 
 
-def value(item, dtype):
-    """Say what a whole number stands for."""
-    if dtype == np.dtype(object):
-        return f"é{item}" * (item % 3)
-    if dtype.name == "float8_e8m0fnu":
-        return 2.0 ** (item % 8)
-    bound = {"bool": 2, "int2": 2, "uint2": 4, "float4_e2m1fn": 4, "int4": 8}.get(dtype.name, 16)
-    return (item % bound) * (1 - 2j) if dtype.kind == "c" else item % bound
-
-
-def array(tensor, dtype):
-    result = np.zeros(tensor.shape, dtype)
-    for index, item in tensor.items.items():
-        result[index] = np.array(value(item, dtype)).astype(dtype)[()]
-    return result
-
-
 def assert_same(seen, wanted, dtype):
     """Hold a result against a tensor; what has no item in it is undefined."""
     assert isinstance(seen, np.ndarray)
@@ -93,19 +64,6 @@ def assert_same(seen, wanted, dtype):
     for index, item in wanted.items.items():
         right = np.array(value(item, dtype)).astype(dtype)[()]
         assert seen[index] == right, f"at {index}"
-
-
-def element_types(opset):
-    """Return the element types that Scan allows, by their numbers."""
-    constraints = onnx.defs.get_schema("Scan", opset, "").type_constraints
-    (allowed,) = [c.allowed_type_strs for c in constraints if c.type_param_str == "V"]
-    names = [t[len("tensor(") : -1] for t in allowed]
-    names = [{"float": "FLOAT", "double": "DOUBLE"}.get(n, n.upper()) for n in names]
-    return sorted(TensorProto.DataType.Value(n) for n in names)
-
-
-def dtype_of(element):
-    return np.dtype(helper.tensor_dtype_to_np_dtype(element))
 
 
 # Programs
@@ -304,7 +262,7 @@ def programs(draw):
         scanned.append(counting((*shape[:axis], length, *shape[axis:]), draw(st.integers(0, 50))))
     return Program(
         opset=opset,
-        element=draw(st.sampled_from(element_types(opset))),
+        element=draw(st.sampled_from(sorted(tensor_types("Scan", opset, "V")))),
         states=tuple(counting(shape, draw(st.integers(0, 50))) for shape in states),
         next_states=next_states,
         scanned=tuple(scanned),
@@ -327,7 +285,7 @@ def programs_8(draw):
     numbers = st.integers(0, 50)
     return Program(
         opset=8,
-        element=draw(st.sampled_from(element_types(8))),
+        element=draw(st.sampled_from(sorted(tensor_types("Scan", 8, "V")))),
         states=tuple(counting((batch, *shape), draw(numbers)) for shape in states),
         next_states=next_states,
         scanned=tuple(counting((batch, length, *shape), draw(numbers)) for shape in shapes),
@@ -365,7 +323,7 @@ def test_the_versions_of_this_test_are_all_there_are():
 EACH_TYPE = [
     pytest.param(opset, element, id=f"{opset}-{TensorProto.DataType.Name(element)}")
     for opset in (8, *OPSETS)
-    for element in element_types(opset)
+    for element in sorted(tensor_types("Scan", opset, "V"))
 ]
 
 
@@ -411,11 +369,6 @@ def test_every_pair_of_axes_of_rank_4(in_axis, out_axis):
             declared=True,
         )
     )
-
-
-def run(text, opset=18, **feeds):
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> {text}')
-    return Evaluator(model).run(feeds)
 
 
 def test_a_state_goes_from_one_element_to_the_next():

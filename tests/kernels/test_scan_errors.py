@@ -5,43 +5,10 @@ What only the values show is found by the node, whose error names the operator.
 """
 
 import numpy as np
-import onnx.parser
 import pytest
 
+from model_calls import assert_fails, assert_invalid, f32, i64, parsed
 from opcheck.kernels import Evaluator, InvalidModel, NodeError
-
-
-def parsed(text, opset):
-    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> {text}')
-
-
-def assert_invalid(text, opset, *parts):
-    """Expect an error from the constructor whose message has all parts."""
-    with pytest.raises(InvalidModel) as caught:
-        Evaluator(parsed(text, opset))
-    assert_has(caught, parts)
-
-
-def assert_fails(text, opset, feeds, *parts):
-    """Expect a model that loads, and an error from the run whose message has all parts."""
-    evaluator = Evaluator(parsed(text, opset))
-    with pytest.raises(NodeError) as caught:
-        evaluator.run(feeds)
-    assert_has(caught, parts)
-
-
-def assert_has(caught, parts):
-    missing = [part for part in parts if part not in str(caught.value)]
-    assert not missing, f"{missing} not in {caught.value}"
-
-
-def f32(value):
-    return np.array(value, np.float32)
-
-
-def i64(value):
-    return np.array(value, np.int64)
-
 
 SCAN_FEEDS = {"s": f32([1, 2]), "x": f32([[1, 2], [3, 4], [5, 6]]), "x2": f32([[1, 2]] * 3)}
 

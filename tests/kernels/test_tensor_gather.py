@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensor_calls import assert_same, call, dtypes, filled, ints, versions
+
+from kernel_calls import dtypes, versions
+from tensor_calls import assert_same, call, filled, ints
 
 ND = [v for _, v in versions("GatherND")]
 COMPRESS = [v for _, v in versions("Compress")]

@@ -7,7 +7,9 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from tensor_calls import assert_same, call, dtypes, filled, ints, versions
+
+from kernel_calls import dtypes, versions
+from tensor_calls import assert_same, call, filled, ints
 
 SAMPLE = [v for _, v in versions("GridSample")]
 HALF = Fraction(1, 2)

@@ -9,7 +9,9 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensor_calls import NAMES, assert_same, call, dtypes, filled, ints, versions
+
+from kernel_calls import NAMES, dtypes, versions
+from tensor_calls import assert_same, call, filled, ints
 
 BLOCKS = versions("DepthToSpace", "SpaceToDepth")
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensor_calls import assert_same, call, dtypes, filled, ints, versions
+
+from kernel_calls import dtypes, versions
+from tensor_calls import assert_same, call, filled, ints
 
 RESIZE = [v for _, v in versions("Resize")]
 FROM_11 = [v for v in RESIZE if v >= 11]

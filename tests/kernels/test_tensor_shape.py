@@ -1,17 +1,15 @@
 """The kernels about shapes, held against loops over single elements."""
 
-import copy
 import math
 
-import ml_dtypes
 import numpy as np
-import onnx.defs
-import onnx.helper
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernel_calls import dtypes, schemas, versions
 from opcheck.kernels import registry, tensor_shape
+from tensor_calls import assert_all_same, assert_same, by_element, call, filled
 
 OPERATORS = (
     "Reshape",
@@ -23,98 +21,11 @@ OPERATORS = (
 )
 INT64 = np.iinfo(np.int64)
 INT32 = np.iinfo(np.int32)
-ML_NAMES = {
-    "float8e4m3fn": "float8_e4m3fn",
-    "float8e4m3fnuz": "float8_e4m3fnuz",
-    "float8e5m2": "float8_e5m2",
-    "float8e5m2fnuz": "float8_e5m2fnuz",
-    "float8e8m0": "float8_e8m0fnu",
-    "float4e2m1": "float4_e2m1fn",
-    "float": "float32",
-    "double": "float64",
-    "string": "object",
-}
 
 slow = settings(deadline=None, max_examples=150)
 
 
-def schemas(operators):
-    found = onnx.defs.get_all_schemas_with_history()
-    return [s for s in found if not s.domain and s.name in operators]
-
-
-def versions(*operators):
-    return sorted((s.name, s.since_version) for s in schemas(operators))
-
-
-def call(operator, version, *inputs, **attributes):
-    """Call a kernel as the evaluator does; no input may change."""
-    schema = onnx.defs.get_schema(operator, version, "")
-    assert schema.since_version == version
-    for name, attribute in schema.attributes.items():
-        default = attribute.default_value
-        value = onnx.helper.get_attribute_value(default) if default.type else None
-        attributes.setdefault(name, value)
-    before = copy.deepcopy(inputs)
-    with np.errstate(all="ignore"):
-        result = registry.find(schema).function(*inputs, **attributes)
-    for old, new in zip(before, inputs, strict=True):
-        if isinstance(old, np.ndarray):
-            assert_same(new, old)
-    return result
-
-
-def assert_same(seen, wanted):
-    """Hold two tensors against each other: dtype, shape, and every bit."""
-    assert isinstance(seen, np.ndarray)
-    assert seen.dtype == wanted.dtype
-    assert seen.shape == wanted.shape
-    if wanted.dtype == STRING:
-        assert seen.reshape(-1).tolist() == wanted.reshape(-1).tolist()
-        assert all(isinstance(item, str) for item in seen.reshape(-1).tolist())
-    else:
-        assert seen.tobytes() == wanted.tobytes()
-
-
-def assert_all_same(seen, wanted):
-    assert isinstance(seen, tuple)
-    assert len(seen) == len(wanted)
-    for pair in zip(seen, wanted, strict=True):
-        assert_same(*pair)
-
-
-def dtypes(schema, parameter="T"):
-    """Return the dtypes that a schema allows for tensors of a type parameter."""
-    (names,) = [
-        c.allowed_type_strs for c in schema.type_constraints if c.type_param_str in (parameter, "V")
-    ]
-    names = [n[len("tensor(") : -1] for n in names if n.startswith("tensor(")]
-    names = [ML_NAMES.get(n, n) for n in names]
-    return [np.dtype(getattr(ml_dtypes, n, n)) for n in names]
-
-
 FLOAT, STRING = np.dtype(np.float32), np.dtype(object)
-
-
-def filled(shape, dtype=FLOAT):
-    """Return a tensor whose elements differ as far as the dtype can hold different ones."""
-    count = math.prod(shape)
-    if dtype == STRING:
-        array = np.empty(count, object)
-        array[:] = [f"é{i}" * (i % 3) for i in range(count)]
-        return array.reshape(shape)
-    if dtype.kind == "c":
-        return (np.arange(count) - 1j * np.arange(3, count + 3)).astype(dtype).reshape(shape)
-    limit = {"uint2": 4, "int2": 2, "int4": 8, "bool": 2}.get(dtype.name, 16)
-    return ((np.arange(count) * 7 + 1) % limit).astype(np.float32).astype(dtype).reshape(shape)
-
-
-def by_element(shape, dtype, source):
-    """Build a tensor from a function that gives the element at each index."""
-    result = np.empty(shape, dtype)
-    for index in np.ndindex(*shape):
-        result[index] = source(index)
-    return result
 
 
 def ints(*values, dtype=np.int64):
@@ -126,7 +37,7 @@ filled_shapes = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)
 
 
 def test_every_version_has_a_kernel():
-    for schema in schemas(OPERATORS):
+    for schema in schemas(*OPERATORS):
         assert registry.find(schema).function.__module__ == tensor_shape.__name__
 
 
@@ -166,8 +77,7 @@ def example(operator, version, x):
 
 @pytest.mark.parametrize(("operator", "version"), versions(*OPERATORS))
 def test_every_type_of_every_version(operator, version):
-    schema = onnx.defs.get_schema(operator, version, "")
-    seen = dtypes(schema)
+    seen = dtypes(operator, version)
     assert len(seen) >= 3
     for dtype in seen:
         x = filled(SHAPE, dtype)

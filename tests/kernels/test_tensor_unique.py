@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensor_calls import assert_same, call, dtypes, filled, ints
+
+from kernel_calls import dtypes
+from tensor_calls import assert_all_same, call, filled, ints
 
 VERSIONS = [11, 28]
 
@@ -49,12 +51,6 @@ def search(x, axis, is_sorted):
     counts = [inverse.count(k) for k in range(len(first))]
     y = x.reshape(-1)[ints(first)] if axis is None else np.take(x, ints(first), axis)
     return y, ints(first), ints(inverse), ints(counts)
-
-
-def assert_all_same(seen, wanted):
-    assert len(seen) == len(wanted) == 4
-    for pair in zip(seen, wanted, strict=True):
-        assert_same(*pair)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -4,26 +4,17 @@ import math
 import struct
 
 import numpy as np
-import onnx.defs
-import onnx.helper
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opcheck.kernels import registry
+import kernel_calls
 
 NAN = math.nan
 
 
 def call(operator, x, version=1, **attributes):
-    """Call a kernel with the schema's defaults."""
-    schema = onnx.defs.get_schema(operator, version, "ai.onnx.ml")
-    filled = {}
-    for name, formal in schema.attributes.items():
-        default = formal.default_value
-        value = onnx.helper.get_attribute_value(default) if default.name else None
-        filled[name] = value.decode() if isinstance(value, bytes) else value
-    return registry.find(schema).function(x, **{**filled, **attributes})
+    return kernel_calls.call(operator, version, x, domain="ai.onnx.ml", **attributes)
 
 
 def texts(*items):

@@ -4,36 +4,20 @@ import math
 
 import mpmath
 import numpy as np
-import onnx.defs
-import onnx.helper
 import pytest
 
-from opcheck.kernels import registry
+import kernel_calls
 from opcheck.kernels import traditionalml_common as common
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
 
 INF, NAN = math.inf, math.nan
 TYPES = ("float32", "float64", "int32", "int64")
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def no_warnings():
-    with np.errstate(all="ignore"):
-        yield
-
-
 def call(operator, x, **attributes):
-    """Call a kernel with the schema's defaults; no input may change."""
-    schema = onnx.defs.get_schema(operator, 1, "ai.onnx.ml")
-    filled = {}
-    for name, formal in schema.attributes.items():
-        default = formal.default_value
-        value = onnx.helper.get_attribute_value(default) if default.name else None
-        filled[name] = value.decode() if isinstance(value, bytes) else value
-    before = x.copy()
-    result = registry.find(schema).function(x, **{**filled, **attributes})
-    np.testing.assert_array_equal(x, before)
-    return result
+    return kernel_calls.call(operator, 1, x, domain="ai.onnx.ml", **attributes)
 
 
 # Post transforms.

@@ -3,18 +3,14 @@
 import math
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 
+from kernel_calls import dtype_of
 from opcheck.kernels.wider import Targets, rounded, scalar, widest
 
 TYPES = ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn"]
-
-
-def dtype_of(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 @pytest.mark.parametrize("name", TYPES)
