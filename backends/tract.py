@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,9 @@ from ..harness.backend import Runner, Unsupported
 from ..harness.case import Value
 from ..harness.dtypes import type_text
 from .load_constants import with_constants
+
+# A panic becomes an exception; a trace of it would take fifty times as long.
+os.environ["RUST_BACKTRACE"] = "0"
 
 #: The element types that tract's C interface has a number for, and NumPy a type.
 NATIVE = frozenset(

@@ -17,6 +17,7 @@ import re
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -48,7 +49,10 @@ GRACE = 2.0
 MAX_LOG = 32 * 2**20
 
 #: What a process says that dies for want of memory.
-_NO_MEMORY = re.compile(r"bad_alloc|out of memory|cannot allocate|MemoryError", re.IGNORECASE)
+_NO_MEMORY = re.compile(
+    r"bad_alloc|out of memory|cannot allocate|MemoryError|memory allocation of \d+ bytes failed",
+    re.IGNORECASE,
+)
 
 
 class BackendFailed(Exception):
@@ -107,7 +111,7 @@ class Workers:
         self._setup = worker.Setup(factory, backend, options, self._folder.name, memory)
         self._idle = [self._new_pool() for _ in range(jobs)]
         self._running: list[_Batch] = []
-        self._retired: list[ProcessPool] = []
+        self._retired: list[threading.Thread] = []
         self._batches = 0
         self._stopped = False
         self._seconds_per_case = BATCH_SECONDS
@@ -277,9 +281,11 @@ class Workers:
         return msgspec.structs.replace(record, printed=printed)
 
     def _retire(self, pool: ProcessPool) -> None:
-        """Stop a pool; waiting for its end is left to ``close``."""
+        """Stop a pool, which may have started another worker by now, beside what goes on."""
         pool.stop()
-        self._retired.append(pool)
+        end = threading.Thread(target=pool.join, daemon=True)
+        end.start()
+        self._retired.append(end)
 
     def close(self) -> None:
         """Stop at once; leave no process behind."""
@@ -288,8 +294,8 @@ class Workers:
                 _kill_group(batch.pid)
         for pool in [*self._idle, *(b.pool for b in self._running)]:
             self._retire(pool)
-        for pool in self._retired:
-            pool.join()
+        for end in self._retired:
+            end.join()
         for path in Path(self._folder.name).glob("*.log"):
             _kill_group(int(path.stem))
         self._folder.cleanup()
