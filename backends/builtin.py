@@ -5,8 +5,8 @@ from __future__ import annotations
 from onnx import ModelProto
 
 from .. import __version__
-from ..harness.backend import Runner, Unsupported
-from ..kernels import Evaluator
+from ..harness.backend import Runner, Skipped, Unsupported
+from ..kernels import Evaluator, MissingPackage
 from ..kernels import Unsupported as NoKernel
 
 
@@ -49,6 +49,8 @@ class Builtin:
                     time_limit=self.time_limit,
                     memory_limit=self.memory_limit,
                 )
+            except MissingPackage as error:
+                raise Skipped(str(error)) from error
             except NoKernel as error:
                 raise Unsupported(str(error)) from error
 

@@ -16,11 +16,16 @@ class Unsupported(Exception):
     """The backend says that it does not implement an operator, a version of it, or a type."""
 
 
+class Skipped(Exception):
+    """Nothing can be learnt here: something optional is not installed; the message says what."""
+
+
 class Backend(Protocol):
     """Runs ONNX models.
 
     ``prepare`` loads a model and returns a function from inputs by name to outputs in order.
-    Both raise ``Unsupported`` for what is not implemented, and anything else for an error.
+    Both raise ``Unsupported`` for what is not implemented, ``Skipped`` for what cannot be tried
+    here, and anything else for an error.
     """
 
     name: str

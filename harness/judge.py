@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from .backend import Backend, Unsupported
+from .backend import Backend, Skipped, Unsupported
 from .case import Case, MustFail, Tolerance, Value
 from .compare import compare_outputs, describe, excerpt
 from .randomness import is_random, judge_draws, repeatable, repetition
@@ -91,13 +91,14 @@ def _judge_error(case: Case, backend: str, raised: _Raised) -> Record:
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     outcome = {
         Unsupported: Outcome.UNSUPPORTED,
+        Skipped: Outcome.SKIPPED,
         TimeoutError: Outcome.TIMED_OUT,
         MemoryError: Outcome.OUT_OF_MEMORY,
         ChildProcessError: Outcome.CRASHED,  # a backend that is a process of its own
     }
     for kind, special in outcome.items():
         if isinstance(error, kind):
-            text = str(error) if kind is Unsupported else message
+            text = str(error) if kind in (Unsupported, Skipped) else message
             return _with_phase(blank(case, backend, special, text), raised.phase)
     due = [a for a in case.alternatives if isinstance(a, MustFail)]
     if not due:

@@ -69,6 +69,6 @@ from . import (  # noqa: F401 - importing a family registers its kernels
 from .evaluator import Evaluator
 from .plain import NodeError
 from .prepare import InvalidModel
-from .registry import Unsupported, registered
+from .registry import MissingPackage, Unsupported, registered
 
-__all__ = ["Evaluator", "InvalidModel", "NodeError", "Unsupported", "registered"]
+__all__ = ["Evaluator", "InvalidModel", "MissingPackage", "NodeError", "Unsupported", "registered"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .registry import Unsupported, kernel
+from .registry import MissingPackage, kernel
 from .rounding import Array
 
 #: The formats of the text, by Pillow's names; PPM stands for all of Netpbm's.
@@ -19,11 +19,11 @@ _CHANNELS = {"RGB": 3, "BGR": 3, "Grayscale": 1}
 
 
 def _pillow() -> Any:
-    """Return the module ``PIL.Image``; raises ``Unsupported`` where Pillow is not installed."""
+    """Return the module ``PIL.Image``; raises ``MissingPackage`` where Pillow is not installed."""
     try:
         return importlib.import_module("PIL.Image")
     except ImportError:
-        raise Unsupported(
+        raise MissingPackage(
             "ImageDecoder needs Pillow, which is not installed: pip install 'opcheck[image]'"
         ) from None
 
@@ -48,7 +48,7 @@ def image_decoder(encoded_stream: Array, /, *, pixel_format: str) -> Array:
     The text gives no formula for gray: here that of ITU-R 601, as Pillow and the official cases
     have it.
     An alpha channel is left out.
-    Errors: another pixel format, a stream of another rank; ``Unsupported`` without Pillow.
+    Errors: another pixel format, a stream of another rank; ``MissingPackage`` without Pillow.
     Source: ImageDecoder-20, "it will return an empty matrix".
     """
     if pixel_format not in _CHANNELS:

@@ -35,6 +35,10 @@ class Unsupported(Exception):
     """An operator, a version of it or a type has no built-in kernel."""
 
 
+class MissingPackage(Unsupported):
+    """A kernel needs an optional package, which is not installed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel as registered: the function, and what the evaluator has to hand it."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from opcheck.backends.builtin import Builtin
-from opcheck.harness.backend import Unsupported
+from opcheck.harness.backend import Skipped, Unsupported
 
 
 class Miniature:
@@ -178,6 +178,7 @@ MINIATURES = {
         Miniature("raises-running", run=_raise(RuntimeError("cannot run"))),
         Miniature("exits", run=_raise(SystemExit(7))),
         Miniature("unsupported", load=_raise(Unsupported("no such operator here"))),
+        Miniature("skips", run=_raise(Skipped("no such package here"))),
         Miniature("unsupported-late", run=_raise(Unsupported("no such type here"))),
         Miniature("out-of-memory", run=_raise(MemoryError("no room"))),
         Miniature("segfault", run=lambda: os.kill(os.getpid(), signal.SIGSEGV)),

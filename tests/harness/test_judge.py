@@ -57,6 +57,7 @@ def cases(tmp_path: Path) -> dict[str, object]:
         pytest.param("raises-running", Outcome.ERRORED, "", id="raises-running"),
         pytest.param("exits", Outcome.ERRORED, "", id="exits"),
         pytest.param("unsupported", Outcome.UNSUPPORTED, "", id="unsupported"),
+        pytest.param("skips", Outcome.SKIPPED, "", id="skips"),
         pytest.param("unsupported-late", Outcome.UNSUPPORTED, "", id="unsupported-late"),
         pytest.param("out-of-memory", Outcome.OUT_OF_MEMORY, "", id="out-of-memory"),
     ],

@@ -120,5 +120,5 @@ def test_without_pillow_the_message_says_what_to_install(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(registry.Unsupported, match=r"pip install 'opcheck\[image\]'"):
+    with pytest.raises(registry.MissingPackage, match=r"pip install 'opcheck\[image\]'"):
         decode(png(PIXELS, 2))
