@@ -42,7 +42,7 @@ ULP = {
     "Add": 1, "Sub": 1, "Mul": 1, "Div": 1, "Sqrt": 1, "Reciprocal": 1, "Range": 1,
     "Exp": 3, "Log": 3, "Tanh": 5, "Sigmoid": 5, "Sin": 4, "Cos": 4, "Tan": 5, "Asin": 4,
     "Acos": 4, "Atan": 5, "Sinh": 4, "Cosh": 4, "Asinh": 4, "Acosh": 4, "Atanh": 5, "Erf": 16,
-    "Pow": 16, "Det": 64, "Mod": 1, "DequantizeLinear": 1, "Mean": 2, "Sum": 2,
+    "Pow": 16, "Mod": 1, "DequantizeLinear": 1, "Mean": 2, "Sum": 2,
 }  # fmt: skip
 
 #: Operators whose result is a sum of many terms.
