@@ -45,7 +45,7 @@ _JUDGING = (
     click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0,
                  show_default=True, metavar="SECONDS", help="Time limit of a case."),
     click.option("--memory", type=click.FloatRange(min=0), default=4.0, show_default=True,
-                 metavar="GIB", help="Memory limit of a worker process; 0 for none."),
+                 metavar="GIB", help="Memory limit of a worker, or of a built-in run; 0 for none."),
     click.option("--no-isolation", is_flag=True,
                  help="Run the backends in this process: a crash ends the run."),
     click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N",

@@ -41,7 +41,7 @@ import onnx.helper
 
 from .registry import kernel
 from .rounding import SMALL_FLOATS, Array, narrow
-from .valuetype import ELEMENT_NAMES
+from .wider import Targets
 
 Dtype = np.dtype[Any]
 
@@ -232,29 +232,7 @@ def _read_integer(text: str) -> int:
     return int(value) if abs(value) < 2**53 else int(Decimal(text))
 
 
-_NUMBERS = {name: number for number, name in ELEMENT_NAMES.items()}
-
-
-class _Targets:
-    """The element types that one version converts to, by their number in ``DataType``."""
-
-    def __init__(self, operator: str, version: int) -> None:
-        output = onnx.defs.get_schema(operator, version).outputs[0]
-        names = [t.removeprefix("tensor(").removesuffix(")") for t in output.types]
-        self._dtypes = {
-            _NUMBERS[n]: np.dtype(onnx.helper.tensor_dtype_to_np_dtype(_NUMBERS[n])) for n in names
-        }
-
-    def __getitem__(self, to: int) -> Dtype:
-        try:
-            return self._dtypes[to]
-        except KeyError:
-            wanted = ", ".join(ELEMENT_NAMES[n] for n in sorted(self._dtypes))
-            seen = ELEMENT_NAMES.get(to, str(to))
-            raise ValueError(f"the type to cast to is {seen}; one of {wanted} was wanted") from None
-
-
-_targets_1 = _Targets("Cast", 1)
+_targets_1 = Targets("Cast", 1)
 
 
 @kernel("Cast", since_version=1)
@@ -266,12 +244,12 @@ def cast_1(x: Array, /, *, to: str) -> Array:
     """
     number = dict(onnx.TensorProto.DataType.items()).get(to)
     if number is None:
-        raise ValueError(f"the type to cast to is {to!r}; a name of DataType was wanted")
+        raise ValueError(f"the output type is {to!r}; a name of DataType was wanted")
     return convert(x, _targets_1[number])
 
 
 def _cast_6(version: int) -> None:
-    targets = _Targets("Cast", version)
+    targets = Targets("Cast", version)
 
     @kernel("Cast", since_version=version)
     def cast(x: Array, /, *, to: int) -> Array:
@@ -284,7 +262,7 @@ def _cast_6(version: int) -> None:
 
 
 def _cast_19(version: int) -> None:
-    targets = _Targets("Cast", version)
+    targets = Targets("Cast", version)
 
     @kernel("Cast", since_version=version)
     def cast(x: Array, /, *, saturate: int, to: int) -> Array:
@@ -297,7 +275,7 @@ def _cast_19(version: int) -> None:
 
 
 def _cast_24(version: int) -> None:
-    targets = _Targets("Cast", version)
+    targets = Targets("Cast", version)
 
     @kernel("Cast", since_version=version)
     def cast(x: Array, /, *, round_mode: str, saturate: int, to: int) -> Array:

@@ -567,7 +567,7 @@ def test_a_type_that_a_version_lacks_is_an_error(operator, version):
     assert len(others) >= 3
     for to in [*others, 99]:
         name = "NOTHING" if to == 99 else onnx.TensorProto.DataType.Name(to)
-        with pytest.raises(ValueError, match="the type to cast to is"):
+        with pytest.raises(ValueError, match="the output type is"):
             function(np.ones(2, np.float32), to=name if version == 1 else to, **attributes)
 
 
