@@ -8,7 +8,8 @@ when the node that owns it runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,11 +77,21 @@ class Program:
     is_body: bool = False
     #: What ``straight`` makes of it, once.
     made: Any = None
+    #: The places of the steps that are computed once for all calls; ``straight`` finds them.
+    hoisted: list[int] = field(default_factory=list)
+    #: How many iterations it has had or was to have, up to a limit.
+    heat: int = 0
+    #: What ``steady`` makes of it, by the types of the values it was made for.
+    loops: dict[Any, Any] = field(default_factory=dict)
 
     def slot(self) -> int:
         """Return a new slot."""
         self.frame.append(None)
         return len(self.frame) - 1
+
+    def hoisted_slots(self) -> list[int]:
+        """Return the slots of the values that are computed once for all calls."""
+        return [slot for k in self.hoisted for slot in self.steps[k].outputs if slot > 0]
 
 
 class _Scope:
@@ -159,7 +170,7 @@ class Compiler:
         else:
             if node.domain not in imports:
                 raise InvalidModel(f"{_label(node)}: no opset of {node.domain!r} is imported")
-            step = self.operator(node, _schema(node, imports[node.domain]), scope)
+            step = self.operator(node, _signature(node, imports[node.domain]), scope)
         constant = not node.input and node.op_type == "Constant" and not node.domain
         step.outputs = [scope.define(name) if name else -1 for name in node.output]
         if constant and step.function is not None:
@@ -169,24 +180,20 @@ class Compiler:
         scope.program.steps.append(step)
         scope.nodes.append(node)
 
-    def operator(self, node: NodeProto, schema: onnx.defs.OpSchema, scope: _Scope) -> Step:
+    def operator(self, node: NodeProto, signature: _Signature, scope: _Scope) -> Step:
         """Compile a node of an ONNX operator."""
-        kernel = registry.find(schema)
-        label = (
-            f"{schema.name}-{schema.since_version} {node.name!r}"
-            if node.name
-            else (f"{schema.name}-{schema.since_version}")
-        )
-        _check_arity(node, schema, label)
-        attributes, bodies = self.attributes(node, schema, scope, label)
-        if schema.name == "Loop" and not schema.domain:
+        kernel = registry.find(signature.schema)
+        label = f"{signature.label} {node.name!r}" if node.name else signature.label
+        _check_arity(node, signature, label)
+        attributes, bodies = self.attributes(node, signature, scope, label)
+        if signature.name == "Loop" and not signature.domain:
             _check_condition(bodies["body"], label)
         if "n_outputs" in kernel.context:
             attributes["n_outputs"] = len(node.output)
         if "subgraph" in kernel.context:
             attributes["subgraph"] = self.subgraph(attributes, scope, label)
         inputs = [scope.resolve(name) if name else 0 for name in node.input]
-        unchecked = _unchecked_types(node, schema, scope, label)
+        unchecked = _unchecked_types(node, signature, scope, label)
         return Step(
             label,
             kernel.function,
@@ -195,7 +202,7 @@ class Compiler:
             attributes,
             bodies,
             unchecked=unchecked,
-            operator=schema.name,
+            operator=signature.name,
             direct=kernel.direct,
         )
 
@@ -209,13 +216,13 @@ class Compiler:
                 continue
             needed -= set(node.output)
             needed |= {name for name in node.input if name} - free
-            schema = _schema(node, scope.program.opset_imports.get(node.domain, 0))
-            kernel = registry.find(schema)
-            inner, bodies = self.attributes(node, schema, scope, label)
+            signature = _signature(node, scope.program.opset_imports.get(node.domain, 0))
+            kernel = registry.find(signature.schema)
+            inner, bodies = self.attributes(node, signature, scope, label)
             if bodies or kernel.context:
-                raise Unsupported(f"{label} through {schema.name}")
+                raise Unsupported(f"{label} through {signature.name}")
             names = (list(node.input), list(node.output))
-            found.operations.insert(0, Operation(schema.name, kernel.function, inner, *names))
+            found.operations.insert(0, Operation(signature.name, kernel.function, inner, *names))
         for name in needed:
             slot = scope.slots.get(name, 0)
             if scope.program.frame[slot] is None:
@@ -227,24 +234,23 @@ class Compiler:
         return found
 
     def attributes(
-        self, node: NodeProto, schema: onnx.defs.OpSchema, scope: _Scope, label: str
+        self, node: NodeProto, signature: _Signature, scope: _Scope, label: str
     ) -> tuple[dict[str, Any], dict[str, Program]]:
         """Return a node's attributes with the schema's defaults, and its bodies apart."""
         attributes: dict[str, Any] = {}
         bodies: dict[str, Program] = {}
         given = {a.name: a for a in node.attribute}
-        unknown = set(given) - set(schema.attributes)
+        unknown = set(given) - set(signature.attributes)
         if unknown:
             raise InvalidModel(
                 f"{label} has no attribute {sorted(unknown)[0]!r}; "
-                f"it has {', '.join(sorted(schema.attributes)) or 'none'}"
+                f"it has {', '.join(sorted(signature.attributes)) or 'none'}"
             )
-        for name, formal in schema.attributes.items():
+        for name, (required, default) in signature.attributes.items():
             attribute = given.get(name)
             if attribute is None:
-                if formal.required:
+                if required:
                     raise InvalidModel(f"{label} needs the attribute {name!r}")
-                default = formal.default_value
                 attributes[name] = attribute_value(default) if default.type else None
             elif attribute.type == AttributeProto.GRAPH:
                 bodies[name] = self.graph(attribute.g, scope.program.opset_imports, scope)
@@ -310,23 +316,63 @@ def _label(node: NodeProto) -> str:
     return f"node {node.name!r} ({node.op_type})" if node.name else f"{node.op_type} node"
 
 
-def _schema(node: NodeProto, opset: int) -> onnx.defs.OpSchema:
+@dataclass(frozen=True, slots=True)
+class _Formal:
+    """A formal input."""
+
+    name: str
+    required: bool
+    types: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """What the compiler wants of a schema, which computes each of its properties anew."""
+
+    schema: onnx.defs.OpSchema
+    name: str
+    label: str
+    domain: str
+    inputs: tuple[_Formal, ...]
+    input_counts: tuple[int, int]
+    output_counts: tuple[int, int]
+    #: Of each attribute, whether it is required, and its default.
+    attributes: dict[str, tuple[bool, AttributeProto]]
+
+
+def _signature(node: NodeProto, opset: int) -> _Signature:
     try:
-        return onnx.defs.get_schema(node.op_type, opset, node.domain)
+        return _signature_of(node.op_type, opset, node.domain)
     except onnx.defs.SchemaError:
         raise unknown(node, opset) from None
 
 
-def _check_arity(node: NodeProto, schema: onnx.defs.OpSchema, label: str) -> None:
-    for what, names, formals, low, high in (
-        ("input", node.input, schema.inputs, schema.min_input, schema.max_input),
-        ("output", node.output, schema.outputs, schema.min_output, schema.max_output),
+@functools.cache
+def _signature_of(operator: str, opset: int, domain: str) -> _Signature:
+    schema = onnx.defs.get_schema(operator, opset, domain)
+    inputs = [_Formal(i.name, i.option == Option.Single, frozenset(i.types)) for i in schema.inputs]
+    return _Signature(
+        schema,
+        schema.name,
+        f"{schema.name}-{schema.since_version}",
+        schema.domain,
+        tuple(inputs),
+        (schema.min_input, schema.max_input),
+        (schema.min_output, schema.max_output),
+        {name: (a.required, a.default_value) for name, a in schema.attributes.items()},
+    )
+
+
+def _check_arity(node: NodeProto, signature: _Signature, label: str) -> None:
+    for what, names, (low, high) in (
+        ("input", node.input, signature.input_counts),
+        ("output", node.output, signature.output_counts),
     ):
         if not low <= len(names) <= high:
             bound = f"at least {low}" if high > 1000 else f"{low} to {high}"
             raise InvalidModel(f"{label} has {len(names)} {what}s; it takes {bound}")
-        for formal, name in zip(formals, names, strict=False):
-            if what == "input" and not name and formal.option == Option.Single:
+        for formal, name in zip(signature.inputs, names, strict=False):
+            if what == "input" and not name and formal.required:
                 raise InvalidModel(f"{label}: the input {formal.name!r} is required and omitted")
 
 
@@ -337,32 +383,22 @@ def _check_condition(body: Program, label: str) -> None:
         raise InvalidModel(f"{label}: the body's condition is {known}; it must be tensor(bool)")
 
 
-def _formals(
-    schema: onnx.defs.OpSchema, count: int
-) -> Iterable[onnx.defs.OpSchema.FormalParameter]:
-    """Return the formal parameter of each of ``count`` actual inputs."""
-    for i in range(count):
-        yield schema.inputs[min(i, len(schema.inputs) - 1)]
-
-
 def _unchecked_types(
-    node: NodeProto, schema: onnx.defs.OpSchema, scope: _Scope, label: str
+    node: NodeProto, signature: _Signature, scope: _Scope, label: str
 ) -> list[tuple[int, str, frozenset[str]]]:
     """Check the types that are known; return those that only the run will show."""
     unchecked = []
-    for i, (name, formal) in enumerate(
-        zip(node.input, _formals(schema, len(node.input)), strict=True)
-    ):
+    for i, name in enumerate(node.input):
         if not name:
             continue
         known = scope.types.get(name, UNKNOWN).text
-        allowed = frozenset(formal.types)
+        formal = signature.inputs[min(i, len(signature.inputs) - 1)]
         if not known:
-            unchecked.append((i, formal.name, allowed))
-        elif known not in allowed:
+            unchecked.append((i, formal.name, formal.types))
+        elif known not in formal.types:
             raise InvalidModel(
                 f"{label}: the input {formal.name!r} is {known}; "
-                f"allowed are {', '.join(sorted(allowed))}"
+                f"allowed are {', '.join(sorted(formal.types))}"
             )
     return unchecked
 

@@ -10,6 +10,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .iteration import (
+    Kind,
+    Loop,
+    Rows,
+    alike,
+    along_first_axis,
+    check_same_shape,
+    check_same_type,
+    single,
+)
+from .iteration import condition as condition_of
 from .registry import kernel
 from .rounding import Array
 from .valuetype import ValueType
@@ -35,6 +46,13 @@ class Body(Protocol):
     def __call__(self, *values: Value) -> Sequence[Value]:
         """Run it once."""
 
+    def steady(self, kind: Kind, values: Sequence[Value], count: int | None) -> Loop | None:
+        """Return a whole loop over it, where there is a faster one than call after call.
+
+        Args: kind, what runs it; values, its first inputs without an iteration number; count, the
+        most iterations it will have, ``None`` where that is not known.
+        """
+
     def infer(self, *values: Value) -> list[ValueType]:
         """Return the types of its outputs for these inputs, without running it."""
 
@@ -53,7 +71,7 @@ def if_1(cond: Array, /, *, then_branch: Body, else_branch: Body) -> tuple[Value
             f"then_branch has {len(then_branch.outputs)} outputs, "
             f"else_branch has {len(else_branch.outputs)}; they must agree"
         )
-    return tuple(then_branch() if _single(cond, "cond") else else_branch())
+    return tuple(then_branch() if single(cond, "cond") else else_branch())
 
 
 @kernel("Loop", since_version=(1, 11, 13, 16, 19, 21, 23, 24, 25))
@@ -78,32 +96,52 @@ def loop_1(
     """
     n = len(v_initial)
     _check_body(body, takes=2 + n, gives_at_least=1 + n)
-    limit = None if trip_count is None else int(_single(trip_count, "M"))
+    limit = None if trip_count is None else int(single(trip_count, "M"))
     condition = np.asarray(True) if cond is None else cond
-    goes_on = bool(_single(condition, "cond"))
-    state: Sequence[Value] = v_initial
-    scans = [_Rows(f"scan output {k}", limit) for k in range(len(body.outputs) - 1 - n)]
+    goes_on = bool(single(condition, "cond"))
+    if not goes_on or (limit is not None and limit <= 0):
+        types = body.infer(np.asarray(0, np.int64), condition, *v_initial)[1 + n :]
+        return (*v_initial, *(_empty((0, *_dims(t)), t) for t in types))
+    # As many rows as are to come, where that is known and not too many to begin with.
+    first = 16 if limit is None else min(limit, 1024)
+    scans = [Rows(f"scan output {k}", first) for k in range(len(body.outputs) - 1 - n)]
+    kind = Kind("Loop", 1 + n, stops=cond is not None)
+    steady = body.steady(kind, (condition, *v_initial), limit)
+    if steady is None:
+        state = _loop(body.run, limit, condition, v_initial, scans, stops=cond is not None)
+    else:
+        _, *state = steady((condition, *v_initial), (), scans, limit)
+    return (*state, *(rows.stacked() for rows in scans))
+
+
+def _loop(
+    run: Callable[..., Sequence[Value]],
+    limit: int | None,
+    condition: Array,
+    state: Sequence[Value],
+    scans: list[Rows],
+    *,
+    stops: bool,
+) -> Sequence[Value]:
+    """Run the iterations of a Loop, of which there is one at least; return the final values."""
+    n = len(state)
+    goes_on = True
     i = 0
     while (limit is None or i < limit) and goes_on:
-        if i == 0:
-            run = body.run
         before, seen = state, condition
         condition, *rest = run(np.array(i, np.int64), condition, *state)
         if condition is not seen:
-            goes_on = _condition(condition) or cond is None
+            goes_on = condition_of(condition) or not stops
         elif i == 0:
-            _condition(condition)
+            condition_of(condition)
         state = rest[:n] if scans else rest
-        if not _alike(before, state):
+        if not alike(before, state):
             for k in range(n):
-                _check_same_type(before[k], state[k], f"carried value {k}")
+                check_same_type(before[k], state[k], f"carried value {k}")
         for rows, element in zip(scans, rest[n:], strict=True):
             rows.append(element)
         i += 1
-    if i == 0:
-        types = body.infer(np.asarray(0, np.int64), condition, *state)[1 + n :]
-        return (*state, *(_empty((0, *_dims(t)), t) for t in types))
-    return (*state, *(rows.stacked() for rows in scans))
+    return state
 
 
 @kernel("Scan", since_version=8)
@@ -142,8 +180,7 @@ def scan_8(
     finals, rows = [], []
     for b in range(batch):
         elements = [
-            [x[b, t, ...] for t in _order(lengths[b], back)]
-            for x, back in zip(scanned, reverse, strict=True)
+            _in_order(x[b, : lengths[b]], back) for x, back in zip(scanned, reverse, strict=True)
         ]
         state, outputs = _scan([s[b, ...] for s in states], elements, body)
         finals.append(state)
@@ -163,7 +200,7 @@ def _lengths(sequence_lens: Array, batch: int, length: int) -> list[int]:
     return lengths
 
 
-def _pad(rows: list[list[_Rows]], length: int, types: list[ValueType]) -> list[Array]:
+def _pad(rows: list[list[Rows]], length: int, types: list[ValueType]) -> list[Array]:
     """Stack the scan outputs of a batch, each row padded with zeros to the full length."""
     padded = []
     for k, declared in enumerate(types):
@@ -241,9 +278,7 @@ def scan_11(
     if len(set(lengths)) > 1:
         raise ValueError(f"the scan inputs have the lengths {lengths}; they must agree")
     moved = [np.moveaxis(x, axis, 0) for x, axis in zip(scanned, in_axes, strict=True)]
-    elements = [
-        [x[t, ...] for t in _order(len(x), back)] for x, back in zip(moved, in_reverse, strict=True)
-    ]
+    elements = [_in_order(x, back) for x, back in zip(moved, in_reverse, strict=True)]
     finals, collected = _scan(states, elements, body)
     if lengths[0] == 0:
         examples = [np.zeros(x.shape[1:], x.dtype) for x in moved]
@@ -258,32 +293,35 @@ def scan_11(
     return (*finals, *(np.moveaxis(y, 0, a) for y, a in zip(stacked, out_axes, strict=True)))
 
 
-def _order(length: int, back: int) -> range:
-    """Return the positions along a scanned axis in the order they are read."""
-    return range(length)[::-1] if back else range(length)
+def _in_order(x: Array, back: int) -> Array:
+    """Return the entries along a scanned axis in the order they are read."""
+    return x[::-1] if back else x
 
 
 def _scan(
-    states: list[Array], elements: list[list[Array]], body: Body
-) -> tuple[Sequence[Array], list[_Rows]]:
+    states: list[Array], elements: list[Array], body: Body
+) -> tuple[Sequence[Array], list[Rows]]:
     """Run the body over the elements in order; return final states and collected outputs."""
     n = len(states)
     count = len(elements[0])
-    collected = [_Rows(f"scan output {k}", count) for k in range(len(body.outputs) - n)]
+    collected = [Rows(f"scan output {k}", count) for k in range(len(body.outputs) - n)]
+    if count == 0:
+        return states, collected
+    values = (*states, *(x[0, ...] for x in elements))
+    steady = body.steady(Kind("Scan", n, stops=False), values, count)
+    entries = [along_first_axis(x) for x in elements]
+    if steady is not None:
+        return steady(states, entries, collected, count), collected
     before: Sequence[Array] = states
-    run = body.run if count else None
-    for step in zip(*elements, strict=True):
-        assert run is not None
+    run = body.run
+    for step in zip(*entries, strict=True):
         results = run(*before, *step)
         after = results[:n]
-        if not _alike(before, after):
+        if not alike(before, after):
             for k in range(n):
-                _check_same_type(before[k], after[k], f"state {k}")
+                check_same_type(before[k], after[k], f"state {k}")
         for k in range(n):
-            if before[k].shape != after[k].shape:
-                raise ValueError(
-                    f"state {k} changes its shape from {before[k].shape} to {after[k].shape}"
-                )
+            check_same_shape(before[k], after[k], f"state {k}")
         before = after
         for rows, element in zip(collected, results[n:], strict=True):
             rows.append(element)
@@ -311,24 +349,9 @@ def sequence_map(
         rest = [x[i] if isinstance(x, list) else x for x in additional_inputs]
         for k, (result, value) in enumerate(zip(results, body(sample, *rest), strict=True)):
             if result:
-                _check_same_type(result[0], value, f"output {k}")
+                check_same_type(result[0], value, f"output {k}")
             result.append(value)
     return results
-
-
-def _single(x: Array, name: str) -> Any:
-    """Return the only element of a tensor."""
-    if x.size != 1:
-        raise ValueError(f"{name} has shape {x.shape}; it must hold a single element")
-    return x.item()
-
-
-def _condition(x: Value) -> bool:
-    """Return the condition that a body gives."""
-    if not isinstance(x, np.ndarray) or x.dtype != np.bool_:
-        seen = getattr(x, "dtype", type(x).__name__)
-        raise ValueError(f"the body's condition is {seen}; it must be bool")
-    return bool(_single(x, "the body's condition"))
 
 
 def _check_body(body: Body, *, takes: int, gives_at_least: int) -> None:
@@ -338,71 +361,6 @@ def _check_body(body: Body, *, takes: int, gives_at_least: int) -> None:
         raise ValueError(
             f"the body has {len(body.outputs)} outputs; it needs {gives_at_least} or more"
         )
-
-
-def _check_same_type(before: Value, after: Value, what: str) -> None:
-    """Raise where a value changes its kind or element type; an empty optional fits anything."""
-    if before is None or after is None:
-        return
-    if isinstance(before, list) and isinstance(after, list):
-        if before and after:
-            _check_same_type(before[0], after[0], what)
-        return
-    if type(before) is not type(after) or before.dtype != after.dtype:
-        seen = [getattr(v, "dtype", type(v).__name__) for v in (before, after)]
-        raise ValueError(f"{what} changes its type from {seen[0]} to {seen[1]}")
-
-
-def _alike(before: Sequence[Value], after: Sequence[Value]) -> bool:
-    """Tell at a glance whether two lists hold tensors of the same types; it may say no wrongly."""
-    for x, y in zip(before, after, strict=True):
-        if x is y:
-            continue
-        if type(x) is not np.ndarray or type(y) is not np.ndarray or x.dtype is not y.dtype:
-            return False
-    return True
-
-
-class _Rows:
-    """The elements of a scan output, in one buffer that grows."""
-
-    def __init__(self, name: str, limit: int | None) -> None:
-        self.name = name
-        #: As many rows as are to come, where that is known and not too many to begin with.
-        self._first = 16 if limit is None else max(1, min(limit, 1024))
-        self._count = 0
-        self._rows: Array | None = None
-        self._shape: tuple[int, ...] = ()
-
-    def append(self, element: Value) -> None:
-        """Collect one element; raises ``ValueError`` for one that cannot be stacked."""
-        if not isinstance(element, np.ndarray):
-            raise ValueError(f"{self.name} is no tensor; only tensors can be stacked")
-        rows = self._rows
-        if rows is None:
-            self._shape = element.shape
-            rows = self._rows = np.empty((self._first, *element.shape), element.dtype)
-        elif element.shape != self._shape or (
-            element.dtype is not rows.dtype and element.dtype != rows.dtype
-        ):
-            raise ValueError(
-                f"{self.name} changes from {rows.dtype}{list(self._shape)} "
-                f"to {element.dtype}{list(element.shape)}"
-            )
-        if self._count == len(rows):
-            grown = np.empty((2 * len(rows), *self._shape), rows.dtype)
-            grown[: len(rows)] = rows
-            rows = self._rows = grown
-        rows[self._count, ...] = element
-        self._count += 1
-
-    def __len__(self) -> int:
-        return self._count
-
-    def stacked(self) -> Array:
-        """Return all elements as one tensor."""
-        assert self._rows is not None
-        return self._rows[: self._count].copy()
 
 
 def _dims(declared: ValueType) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,19 @@ import onnx.checker
 import onnx.shape_inference
 from onnx import ModelProto
 
-from .compiler import Compiler
+from .compiler import Compiler, Program
 from .limits import Deadline, limited_memory
 from .plain import NodeError, run_plain
 from .prepare import InvalidModel, canonical, check_functions, check_known
-from .straight import run_straight
+from .straight import run_once, run_straight
 from .valuetype import ValueType, as_array, describe, fits, of_proto, with_typed_maps
 
 Value = Any
+Interpret = Callable[[Program, Sequence[Value], Deadline], Sequence[Value]]
 
-#: The environment variable that chooses the plain interpretation, to check the other one with.
+#: The environment variable that chooses how a model runs, to check one way with another.
+#: ``plain`` interprets all graphs, ``straight`` compiles all; otherwise bodies are compiled, and
+#: the main graph when it runs for the second time.
 CHOICE = "OPCHECK_EVALUATOR"
 
 
@@ -44,6 +47,7 @@ class Evaluator:
         self._program = Compiler(inferred).model(inferred)
         initialized = {t.name for t in model.graph.initializer}
         self._required = [n for n in self._program.input_names if n not in initialized]
+        self._has_run = False
         # Not as inferred: what inference finds is no promise of the model.
         self._declared = {o.name: of_proto(o.type) for o in model.graph.output}
 
@@ -69,7 +73,12 @@ class Evaluator:
             with_typed_maps(feeds[name], declared.text) if name in feeds else program.frame[slot]
             for name, slot, declared in taken
         ]
-        interpret = run_plain if os.environ.get(CHOICE) == "plain" else run_straight
+        choice = os.environ.get(CHOICE)
+        if choice == "plain":
+            interpret: Interpret = run_plain
+        else:
+            interpret = run_straight if self._has_run or choice == "straight" else run_once
+            self._has_run = True
         with np.errstate(all="ignore"), limited_memory(memory_limit):
             outputs = list(interpret(program, arguments, Deadline(time_limit)))
         for name, value in zip(program.output_names, outputs, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, isfinite
 from typing import Any
@@ -11,6 +12,10 @@ import onnx.helper
 
 from .registry import kernel
 from .rounding import Array, is_float, narrow, wide
+
+FLOAT64 = np.dtype(np.float64)
+#: Elements that are computed at once: 256 KiB of float64.
+_BLOCK = 2**15
 
 
 @kernel("Range", since_version=11)
@@ -26,19 +31,52 @@ def range_11(start: Array, limit: Array, delta: Array, /) -> Array:
     Source: Range-11.
     """
     first, last, step = (_scalar(x, n) for x, n in _named(start, limit, delta))
-    if not is_float(start.dtype):
-        count = _count(int(first), int(last), int(step))
-        integers = np.arange(count, dtype=np.int64)
-        integers *= np.int64(step)
-        integers += np.int64(first)
-        return integers.astype(start.dtype, copy=False)
-    count = _count(float(first), float(last), float(step))
-    if start.dtype == np.float64:
-        return _fused(np.arange(count, dtype=np.float64), float(step), float(first))
-    values = np.arange(count, dtype=np.float64)
-    values *= float(step)
-    values += float(first)
-    return narrow(values, start.dtype)
+    dtype = start.dtype
+    if not is_float(dtype):
+        return _integers(int(first), int(step), _count(int(first), int(last), int(step)), dtype)
+    first, step = float(first), float(step)
+    count = _count(first, float(last), step)
+    exact = {np.dtype(np.float32): 2**24, FLOAT64: 2**53}.get(dtype, -1)
+    if abs(first) + count * abs(step) <= exact and first.is_integer() and step.is_integer():
+        # All numbers on the way are exact. A start of -0 stays so only where it does below.
+        start_at = first if step < 0 and dtype != FLOAT64 else first + 0.0
+        return np.arange(start_at, first + count * step, step, dtype=dtype)
+    if dtype == FLOAT64:
+        return _in_blocks(count, dtype, lambda i: _fused(i, step, first))
+
+    def rounded(i: Array) -> Array:
+        i *= step
+        i += first
+        return narrow(i, dtype)
+
+    return _in_blocks(count, dtype, rounded)
+
+
+def _integers(first: int, step: int, count: int, dtype: np.dtype[Any]) -> Array:
+    """Return ``first + i * step`` for ``count`` numbers i, modulo 2**64 where it goes that far."""
+    limits = np.iinfo(dtype)
+    end = first + count * step
+    if limits.min <= end <= limits.max and abs(count * step) < 2**53:
+        return np.arange(first, end, step, dtype=dtype)
+    integers = np.arange(count, dtype=np.int64)
+    integers *= np.int64(step)
+    integers += np.int64(first)
+    return integers.astype(dtype, copy=False)
+
+
+def _in_blocks(count: int, dtype: np.dtype[Any], function: Callable[[Array], Array]) -> Array:
+    """Compute all elements from their numbers, which are float64, as many at once as a cache holds.
+
+    ``function`` may change what it is given.
+    """
+    if count <= _BLOCK:
+        return function(np.arange(count, dtype=np.float64))
+    result = np.empty(count, dtype)
+    numbers = np.arange(_BLOCK, dtype=np.float64)
+    for begin in range(0, count, _BLOCK):
+        block = result[begin : begin + _BLOCK]
+        block[...] = function(numbers[: len(block)] + begin)
+    return result
 
 
 @kernel("Range", since_version=27)
@@ -57,11 +95,14 @@ def range_27(start: Array, limit: Array, delta: Array, /, *, stash_type: int) ->
     stash = _stash_dtype(stash_type)
     cast = (narrow(wide(x), stash) for x in (start, limit, delta))
     first, last, step = (float(_scalar(x, n)) for x, n in _named(*cast))
-    values = np.arange(_count(first, last, step), dtype=np.float64)
-    values *= step
-    values = wide(narrow(values, stash))
-    values += first
-    return narrow(wide(narrow(values, stash)), start.dtype)
+
+    def rounded(i: Array) -> Array:
+        i *= step
+        sums = wide(narrow(i, stash))
+        sums += first
+        return narrow(wide(narrow(sums, stash)), start.dtype)
+
+    return _in_blocks(_count(first, last, step), start.dtype, rounded)
 
 
 def _stash_dtype(stash_type: int) -> np.dtype[Any]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import inf
-from pathlib import Path
 
 
 class Deadline:
@@ -62,4 +61,5 @@ def _data() -> int:
     """Return the private writable memory of this process, in bytes."""
     import resource
 
-    return int(Path("/proc/self/statm").read_bytes().split()[5]) * resource.getpagesize()
+    with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123 - for its speed
+        return int(file.read().split()[5]) * resource.getpagesize()

@@ -38,7 +38,7 @@ def _register(operator: str, function: Binary, versions: tuple[int, ...]) -> Non
     def run_1(a: Array, b: Array, /, *, axis: int | None, broadcast: int) -> Array:
         return function(a, limited_broadcast(a, b, axis=axis, broadcast=broadcast))
 
-    kernel(operator, since_version=versions)(run)
+    kernel(operator, since_version=versions, direct=function)(run)
     if operator in _LIMITED:
         kernel(operator, since_version=1)(run_1)
 
@@ -47,7 +47,7 @@ for _binary in _BINARY:
     _register(*_binary)
 
 
-@kernel("Not", since_version=1)
+@kernel("Not", since_version=1, direct=np.logical_not)
 def logical_not(x: Array, /) -> Array:
     """Negate booleans. Source: Not-1."""
     return np.logical_not(x)

@@ -1,12 +1,14 @@
 """Convolutions of floats: Conv, ConvTranspose and CausalConvWithState.
 
-Products and sums are computed in float64 together with their rounding errors, and rounded once.
+Products and sums are rounded once; in float64 they come with their rounding errors where the
+result depends on those.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -73,21 +75,50 @@ def convolve(
     """
     n, _, windows, size = patches.shape
     channels, each = w.shape[:2]
-    rows = [wide(r) for r in group_rows(patches, group)]
-    weights = wide(w).reshape(channels, each * size)
+    weights = wide(w).reshape(group, channels // group, each * size)
+    biases = np.zeros((group, channels // group, 0)) if b is None else wide(b).reshape(group, -1, 1)
     keep = None
     if present is not None:
         keep = np.broadcast_to(present.T[None, :, None, :], (each, size, n, windows))
         keep = keep.reshape(each * size, n * windows)
-    result = np.empty((channels, n * windows), w.dtype)
-    for m in range(channels):
-        terms = _products(rows[m * group // channels], weights[m], exact=w.dtype != FLOAT64)
+    results = [
+        _sums(wide(rows), factors, bias, keep, w.dtype)
+        for rows, factors, bias in zip(group_rows(patches, group), weights, biases, strict=True)
+    ]
+    return np.concatenate(results).reshape(channels, n, windows).swapaxes(0, 1)
+
+
+def _sums(
+    rows: Array, weights: Array, biases: Array, keep: Array | None, dtype: np.dtype[Any]
+) -> Array:
+    """Return the sums of weighted rows, rounded once.
+
+    Plain sums in float64 are taken where all that their errors allow rounds to the same value.
+
+    Args: rows, (T, P); weights, (M, T); biases, (M, 0) or (M, 1); keep, (T, P), which terms there
+        are at all; dtype, the type to round to.
+    Returns: (M, P), in that type.
+    """
+    if dtype == FLOAT64:
+        result = np.empty((len(weights), rows.shape[1]), dtype)
+        doubtful = np.ones(result.shape, bool)
+    else:
+        total = weights @ rows + biases.sum(axis=1, keepdims=True)
+        most = np.abs(weights).sum(axis=1, keepdims=True) * np.abs(rows).max(axis=0, initial=0.0)
+        most += np.abs(biases).sum(axis=1, keepdims=True)
+        error = most * ((len(rows) + 4) * 2.0**-52)  # twice the bound for any order of summation
+        result = narrow(total - error, dtype)
+        doubtful = result != narrow(total + error, dtype)
+        # The sign is open, or something is not finite.
+        doubtful |= ~(np.abs(total) > error) | ~np.isfinite(error)
+    for m in np.flatnonzero(doubtful.any(axis=1)):
+        some = doubtful[m]
+        terms = _products(rows[:, some], weights[m], exact=dtype != FLOAT64)
         if keep is not None:
-            terms = np.where(np.resize(keep, terms.shape), terms, 0.0)
-        if b is not None:
-            terms = np.concatenate((terms, np.full((1, n * windows), wide(b)[m])))
-        result[m] = round_sum(*exact_sum(terms), w.dtype)
-    return result.reshape(channels, n, windows).swapaxes(0, 1)
+            terms = np.where(np.resize(keep[:, some], terms.shape), terms, 0.0)
+        bias = np.broadcast_to(biases[m][:, None], (biases.shape[1], terms.shape[1]))
+        result[m, some] = round_sum(*exact_sum(np.concatenate((terms, bias))), dtype)
+    return result
 
 
 def _products(rows: Array, factors: Array, *, exact: bool) -> Array:

@@ -6,6 +6,7 @@ It is what the straight-line code of ``straight`` is compared with.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any
 
 import onnx
@@ -13,6 +14,7 @@ import onnx.shape_inference
 from onnx import GraphProto, helper
 
 from .compiler import Program, Step
+from .iteration import Kind
 from .limits import Deadline
 from .prepare import InvalidModel
 from .registry import Unsupported
@@ -27,6 +29,9 @@ class NodeError(ValueError):
 
 #: Errors that pass through the nodes around them as they are.
 OWN_ERRORS = (Unsupported, NodeError, InvalidModel, TimeoutError, MemoryError)
+
+#: Where the names of the nodes stand among the globals of generated code, by line.
+LABELS = "labels"
 
 
 class Body:
@@ -67,6 +72,9 @@ class Body:
             frame[slot] = value
         execute(self._program, frame, self._deadline)
         return [frame[slot] for slot in self._program.outputs]
+
+    def steady(self, kind: Kind, values: Sequence[Value], count: int | None) -> None:
+        """Say that there is no faster way than to call it again and again."""
 
     def infer(self, *values: Value) -> list[ValueType]:
         """Return the types its outputs would have for these inputs, without running it."""
@@ -127,16 +135,27 @@ def _infer_outputs(
     return [types[name] for name in program.output_names]
 
 
-def run_plain(program: Program, arguments: Sequence[Value], deadline: Deadline) -> Sequence[Value]:
+#: Makes a body callable: from its program, the frame around it, and the deadline.
+MakeBody = Callable[[Program, list[Value], Deadline], Any]
+
+
+def run_plain(
+    program: Program,
+    arguments: Sequence[Value],
+    deadline: Deadline,
+    make_body: MakeBody = Body,
+) -> Sequence[Value]:
     """Run a main graph; raises ``NodeError`` for a node that cannot be computed."""
     frame = program.frame.copy()
     for slot, value in zip(program.inputs, arguments, strict=True):
         frame[slot] = value
-    execute(program, frame, deadline)
+    execute(program, frame, deadline, make_body)
     return [frame[slot] for slot in program.outputs]
 
 
-def execute(program: Program, frame: list[Value], deadline: Deadline) -> None:
+def execute(
+    program: Program, frame: list[Value], deadline: Deadline, make_body: MakeBody = Body
+) -> None:
     """Run the steps of a program in its frame."""
     for step in program.steps:
         deadline.check()
@@ -144,11 +163,12 @@ def execute(program: Program, frame: list[Value], deadline: Deadline) -> None:
         if step.unchecked:
             check_types(step, arguments)
         try:
-            results = _run(step, arguments, frame, deadline)
+            results = _run(step, arguments, frame, deadline, make_body)
         except OWN_ERRORS:
             raise
         except Exception as error:
-            raise NodeError(f"{step.label}: {error}") from error
+            label = label_of(error.__traceback__) or step.label
+            raise NodeError(f"{label}: {error}") from error
         check_count(step, results)
         for slot, value in zip(step.outputs, results, strict=False):
             if slot >= 0:
@@ -156,26 +176,43 @@ def execute(program: Program, frame: list[Value], deadline: Deadline) -> None:
 
 
 def _run(
-    step: Step, arguments: list[Value], frame: list[Value], deadline: Deadline
+    step: Step,
+    arguments: list[Value],
+    frame: list[Value],
+    deadline: Deadline,
+    make_body: MakeBody,
 ) -> Sequence[Value]:
     if step.callee is not None:
-        return _call(step.callee, arguments, deadline)
+        return _call(step.callee, arguments, deadline, make_body)
     assert step.function is not None
     if step.bodies:
-        bodies = {name: Body(body, frame, deadline) for name, body in step.bodies.items()}
+        bodies = {name: make_body(body, frame, deadline) for name, body in step.bodies.items()}
         result = step.function(*arguments, **step.attributes, **bodies)
     else:
         result = step.function(*arguments, **step.attributes)
     return result if isinstance(result, tuple) else (result,)
 
 
-def _call(program: Program, arguments: list[Value], deadline: Deadline) -> Sequence[Value]:
+def _call(
+    program: Program, arguments: list[Value], deadline: Deadline, make_body: MakeBody
+) -> Sequence[Value]:
     """Run a local function; an input that the call leaves out is ``None``."""
     frame = program.frame.copy()
     for slot, value in zip(program.inputs, arguments, strict=False):
         frame[slot] = value
-    execute(program, frame, deadline)
+    execute(program, frame, deadline, make_body)
     return [frame[slot] for slot in program.outputs]
+
+
+def label_of(traceback: TracebackType | None) -> str:
+    """Return the name of the innermost node that an exception has passed."""
+    label = ""
+    while traceback is not None:
+        labels = traceback.tb_frame.f_globals.get(LABELS)
+        if isinstance(labels, dict):
+            label = labels.get(traceback.tb_lineno, label)
+        traceback = traceback.tb_next
+    return label
 
 
 def check_types(step: Step, arguments: Sequence[Value]) -> None:

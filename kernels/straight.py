@@ -8,23 +8,21 @@ A line of the code leads back to its node when something goes wrong.
 
 from __future__ import annotations
 
-import functools
-import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from .compiler import Program, Step
+from .code import Code
+from .compiler import Program
+from .iteration import Kind, Loop
 from .limits import Deadline
-from .plain import OWN_ERRORS, NodeError, check_count, check_types, infer_outputs
-from .tensor import identity
-from .valuetype import ValueType, as_array
+from .plain import OWN_ERRORS, NodeError, infer_outputs, label_of, run_plain
+from .steady_code import steady_loop
+from .valuetype import ValueType
 
 Value = Any
 Run = Callable[..., Sequence[Value]]
-Make = Callable[[Deadline, Sequence[Value]], Run]
+#: Returns the function that runs the program once, and the values that it has hoisted.
+Make = Callable[[Deadline, Sequence[Value]], tuple[Run, Sequence[Value]]]
 
 #: Operators whose results differ from one call to the next.
 _RANDOM = frozenset(
@@ -32,20 +30,21 @@ _RANDOM = frozenset(
     Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike
     """.split()
 )
-#: Where the names of the nodes stand among the globals of generated code, by line.
-_LABELS = "labels"
+#: After so many iterations a body has paid for a loop of its own.
+_HOT = 256
 
 
 class StraightBody:
     """A graph attribute at run time; see ``plain.Body``."""
 
-    __slots__ = ("_captured", "_deadline", "_program", "_run")
+    __slots__ = ("_captured", "_deadline", "_hoisted", "_program", "_run")
 
     def __init__(self, program: Program, captured: Sequence[Value], deadline: Deadline) -> None:
         self._program = program
         self._captured = captured
         self._deadline = deadline
         self._run: Run | None = None
+        self._hoisted: Sequence[Value] = ()
 
     @property
     def inputs(self) -> list[ValueType]:
@@ -61,16 +60,40 @@ class StraightBody:
     def run(self) -> Run:
         """The body as a function; what does not change from call to call is computed once."""
         if self._run is None:
-            self._run = straight(self._program)(self._deadline, self._captured)
+            self._run, self._hoisted = straight(self._program)(self._deadline, self._captured)
         return self._run
 
     def __call__(self, *values: Value) -> Sequence[Value]:
         """Run the body once."""
         return self.run(*values)
 
+    def steady(self, kind: Kind, values: Sequence[Value], count: int | None) -> Loop | None:
+        """Return a whole loop over the body, where the number of iterations is worth it.
+
+        Args: kind, what runs it; values, its first inputs without an iteration number; count, the
+        most iterations it will have, ``None`` where that is not known.
+        """
+        program = self._program
+        program.heat += _HOT if count is None else min(count, _HOT)
+        if program.heat < _HOT:
+            return None
+        assert self.run is not None
+        fixed = (*self._captured, *self._hoisted)
+        return steady_loop(program, kind, values, fixed, self._deadline, _new_code)
+
     def infer(self, *values: Value) -> list[ValueType]:
         """Return the types its outputs would have for these inputs, without running it."""
         return infer_outputs(self._program, self._captured, values)
+
+
+def _body(program: Program, frame: list[Value], deadline: Deadline) -> StraightBody:
+    captured = [frame[source] for source, _, _ in program.captures]
+    return StraightBody(program, captured, deadline)
+
+
+def run_once(program: Program, arguments: Sequence[Value], deadline: Deadline) -> Sequence[Value]:
+    """Do as ``run_straight`` does for a graph that may not run again: compile its bodies only."""
+    return run_plain(program, arguments, deadline, _body)
 
 
 def run_straight(
@@ -78,152 +101,87 @@ def run_straight(
 ) -> Sequence[Value]:
     """Run a main graph; raises ``NodeError`` for a node that cannot be computed."""
     try:
-        return straight(program)(deadline, ())(*arguments)
+        run, _ = straight(program)(deadline, ())
+        return run(*arguments)
     except OWN_ERRORS:
         raise
     except Exception as error:
-        label = _label(error.__traceback__)
+        label = label_of(error.__traceback__)
         raise NodeError(f"{label}: {error}" if label else str(error)) from error
-
-
-def _label(traceback: TracebackType | None) -> str:
-    """Return the name of the innermost node that an exception has passed."""
-    label = ""
-    while traceback is not None:
-        labels = traceback.tb_frame.f_globals.get(_LABELS)
-        if isinstance(labels, dict):
-            label = labels.get(traceback.tb_lineno, label)
-        traceback = traceback.tb_next
-    return label
 
 
 def straight(program: Program) -> Make:
     """Return a program as a function that makes functions; it is generated once."""
     if program.made is None:
-        program.made = _Writer(program).compile()
+        program.made = _compile(program)
     made: Make = program.made
     return made
 
 
-class _Writer:
-    """Writes the code of one program."""
+def _new_code() -> Code:
+    return Code(StraightBody, straight)
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.globals: dict[str, Any] = {
-            "ndarray": np.ndarray, "now": time.monotonic, "single": _single, "several": _several,
-            "check_types": check_types, "StraightBody": StraightBody,
-        }  # fmt: skip
-        self.labels: dict[int, str] = {}
-        self.lines: list[str] = []
-        #: Slots whose values do not change from call to call.
-        self.fixed = {slot for _, slot, _ in program.captures}
-        constant = set(range(len(program.frame))) - self.fixed - set(program.inputs)
-        constant -= {slot for step in program.steps for slot in step.outputs}
-        for slot in constant - {0}:
-            self.globals[f"v{slot}"] = program.frame[slot]
-        self.fixed |= constant
 
-    def compile(self) -> Make:
-        """Return the function that makes the function."""
-        program = self.program
-        self.line(0, "def make(deadline, captured):")
-        self.line(1, "end, expire = deadline.end, deadline.expire")
-        if program.captures:
-            names = "".join(f"v{slot}, " for _, slot, _ in program.captures)
-            self.line(1, f"{names}= captured")
-        hoisted, rest = self.split()
-        for k in hoisted:
-            self.step(1, k)
-        for k in rest:
-            callee = program.steps[k].callee
-            if callee is not None:
-                self.globals[f"make{k}"] = straight(callee)
-                self.line(1, f"f{k} = make{k}(deadline, ())")
-        self.line(1, f"def run({', '.join(f'v{slot}' for slot in program.inputs)}):")
-        self.line(2, "if now() > end: expire()")
-        for k in rest:
-            if not program.is_body:
-                self.line(2, "if now() > end: expire()")
-            self.step(2, k)
-        outputs = "".join(f"{self.name(slot)}, " for slot in program.outputs)
-        self.line(2, f"return ({outputs})")
-        self.line(1, "return run")
-        self.globals[_LABELS] = self.labels
-        exec(compile("\n".join(self.lines), "<model>", "exec"), self.globals)
-        make: Make = self.globals["make"]
-        return make
+def _compile(program: Program) -> Make:
+    """Write the code of one program."""
+    code = _new_code()
+    code.line(0, "def make(deadline, captured):")
+    code.line(1, "end, expire = deadline.end, deadline.expire")
+    if program.captures:
+        names = "".join(f"v{slot}, " for _, slot, _ in program.captures)
+        code.line(1, f"{names}= captured")
+    fixed = {slot for _, slot, _ in program.captures}
+    constant = set(range(1, len(program.frame))) - fixed - set(program.inputs)
+    constant -= {slot for step in program.steps for slot in step.outputs}
+    for slot in constant:
+        code.globals[f"v{slot}"] = program.frame[slot]
+    program.hoisted, rest = _split(program, fixed | constant)
+    for k in program.hoisted:
+        _step(code, 1, program, k)
+    for k in rest:
+        code.local_function(1, str(k), program.steps[k])
+    code.line(1, f"def run({', '.join(f'v{slot}' for slot in program.inputs)}):")
+    code.line(2, "if now() > end: expire()")
+    for k in rest:
+        if not program.is_body:
+            code.line(2, "if now() > end: expire()")
+        _step(code, 2, program, k)
+    outputs = "".join(f"{_name(slot)}, " for slot in program.outputs)
+    code.line(2, f"return ({outputs})")
+    hoisted = "".join(f"v{slot}, " for slot in program.hoisted_slots())
+    code.line(1, f"return run, ({hoisted})")
+    made: Make = code.function("make")
+    return made
 
-    def split(self) -> tuple[list[int], list[int]]:
-        """Return the places of the steps that are the same in each call, and of the others."""
-        hoisted, rest = [], []
-        for k, step in enumerate(self.program.steps):
-            plain = not (step.bodies or step.callee or step.unchecked)
-            if plain and step.operator not in _RANDOM and self.fixed.issuperset(step.inputs):
-                hoisted.append(k)
-                self.fixed.update(slot for slot in step.outputs if slot >= 0)
-            else:
-                rest.append(k)
-        return hoisted, rest
 
-    def line(self, depth: int, text: str) -> None:
-        """Write a line."""
-        self.lines.append("    " * depth + text)
+def _split(program: Program, fixed: set[int]) -> tuple[list[int], list[int]]:
+    """Return the places of the steps that are the same in each call, and of the others.
 
-    @staticmethod
-    def name(slot: int) -> str:
-        """Return the variable of a slot."""
-        return f"v{slot}" if slot else "None"
-
-    def step(self, depth: int, k: int) -> None:
-        """Write one node."""
-        step = self.program.steps[k]
-        first = len(self.lines) + 1
-        arguments = [self.name(slot) for slot in step.inputs]
-        if step.unchecked:
-            self.globals[f"step{k}"] = step
-            self.line(depth, f"check_types(step{k}, ({''.join(f'{a}, ' for a in arguments)}))")
-        single = len(step.outputs) == 1 and step.outputs[0] >= 0
-        if single and step.function is identity:
-            self.line(depth, f"v{step.outputs[0]} = {arguments[0]}")
+    Args: fixed, the slots whose values do not change from call to call; it grows.
+    """
+    hoisted, rest = [], []
+    for k, step in enumerate(program.steps):
+        plain = not (step.bodies or step.callee or step.unchecked)
+        if plain and step.operator not in _RANDOM and fixed.issuperset(set(step.inputs) - {0}):
+            hoisted.append(k)
+            fixed.update(slot for slot in step.outputs if slot >= 0)
         else:
-            call = self.call(step, k, arguments)
-            if single:
-                name = f"v{step.outputs[0]}"
-                self.line(depth, f"{name} = {call}")
-                self.line(depth, f"if type({name}) is not ndarray: {name} = single({name})")
-            else:
-                self.globals[f"step{k}"] = step
-                names = "".join(f"v{slot}, " if slot >= 0 else "_, " for slot in step.outputs)
-                assigned = f"{names}= " if names else ""
-                self.line(depth, f"{assigned}several(step{k}, {call})")
-        for number in range(first, len(self.lines) + 1):
-            self.labels[number] = step.label
-
-    def call(self, step: Step, k: int, arguments: list[str]) -> str:
-        """Return the call of a kernel, or of a local function."""
-        if step.callee is not None:
-            missing = len(step.callee.inputs) - len(arguments)
-            return f"f{k}({', '.join([*arguments, *['None'] * missing])})"
-        function = step.function if step.direct is None else step.direct
-        assert function is not None
-        self.globals[f"k{k}"] = (
-            functools.partial(function, **step.attributes) if step.attributes else function
-        )
-        for name, body in step.bodies.items():
-            self.globals[f"body{k}_{name}"] = body
-            captured = "".join(f"{self.name(source)}, " for source, _, _ in body.captures)
-            arguments = [*arguments, f"{name}=StraightBody(body{k}_{name}, ({captured}), deadline)"]
-        return f"k{k}({', '.join(arguments)})"
+            rest.append(k)
+    return hoisted, rest
 
 
-def _single(result: Any) -> Value:
-    """Return the first output of a kernel whose result is no array."""
-    return as_array(result[0] if isinstance(result, tuple) else result)
+def _name(slot: int) -> str:
+    """Return the variable of a slot."""
+    return f"v{slot}" if slot else "None"
 
 
-def _several(step: Step, result: Any) -> list[Value]:
-    """Return the outputs that a node names."""
-    results = result if isinstance(result, tuple) else (result,)
-    check_count(step, results)
-    return [as_array(value) for value in results[: len(step.outputs)]]
+def _step(code: Code, depth: int, program: Program, k: int) -> None:
+    """Write the step in place ``k``."""
+    step = program.steps[k]
+    arguments = [_name(slot) for slot in step.inputs]
+    outputs = [f"v{slot}" if slot >= 0 else "_" for slot in step.outputs]
+    captured = {
+        name: [_name(source) for source, _, _ in body.captures]
+        for name, body in step.bodies.items()
+    }
+    code.step(depth, str(k), step, arguments, outputs, captured)

@@ -8,8 +8,8 @@ from opcheck.backends.builtin import Builtin
 from opcheck.harness.randomness import has_random
 from opcheck.harness.sources import load_all
 from opcheck.kernels import Evaluator, NodeError
+from opcheck.kernels import evaluator as evaluator_module
 from opcheck.kernels.evaluator import CHOICE
-from opcheck.kernels.plain import run_plain
 
 
 def same(a, b):
@@ -34,19 +34,20 @@ def outcome(case):
 
 
 @pytest.mark.parametrize("source", ["onnx:node", "cases/controlflow"])
-def test_both_give_the_same_bits_and_the_same_errors(source, monkeypatch):
+def test_all_give_the_same_bits_and_the_same_errors(source, monkeypatch):
     """On the whole official suite, and on all bodies of the bundled cases."""
     cases = [c for c in load_all([source]).cases if not has_random(c.call.model)]
     assert len(cases) > 1000
     different = []
     for case in cases:
-        monkeypatch.delenv(CHOICE, raising=False)
-        straight = outcome(case)
         monkeypatch.setenv(CHOICE, "plain")
         plain = outcome(case)
-        equal = plain == straight if isinstance(plain, str) else same(plain, straight)
-        if not equal:
-            different.append(case.id)
+        for choice in ("straight", ""):
+            monkeypatch.setenv(CHOICE, choice)
+            seen = outcome(case)
+            equal = plain == seen if isinstance(plain, str) else same(plain, seen)
+            if not equal:
+                different.append((case.id, choice))
     assert different == []
 
 
@@ -55,18 +56,21 @@ def evaluator(text):
 
 
 def test_the_choice_is_read_at_each_run(monkeypatch):
-    """``OPCHECK_EVALUATOR=plain`` chooses the plain interpretation."""
+    """``OPCHECK_EVALUATOR``; without it, only what runs again is compiled."""
     calls = []
-    monkeypatch.setattr(
-        "opcheck.kernels.evaluator.run_plain", lambda *a: calls.append(1) or run_plain(*a)
-    )
+    for name in ("run_plain", "run_once", "run_straight"):
+        function = getattr(evaluator_module, name)
+        monkeypatch.setattr(
+            evaluator_module, name, lambda *a, n=name, f=function: calls.append(n) or f(*a)
+        )
     made = evaluator("g (int64 x) => (int64 y) { y = Neg (x) }")
-    feeds = {"x": np.array(3, np.int64)}
-    assert made.run(feeds) == [-3]
-    assert calls == []
-    monkeypatch.setenv(CHOICE, "plain")
-    assert made.run(feeds) == [-3]
-    assert calls == [1]
+    for choice in ("plain", "", "", "plain", "straight"):
+        monkeypatch.setenv(CHOICE, choice)
+        assert made.run({"x": np.array(3, np.int64)}) == [-3]
+    assert calls == ["run_plain", "run_once", "run_straight", "run_plain", "run_straight"]
+    monkeypatch.setenv(CHOICE, "straight")
+    evaluator("g (int64 x) => (int64 y) { y = Neg (x) }").run({"x": np.array(3, np.int64)})
+    assert calls[-1] == "run_straight"
 
 
 LOOP = """
