@@ -12,8 +12,10 @@ import importlib.metadata
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..harness.backend import Backend
+if TYPE_CHECKING:
+    from ..harness.backend import Backend
 
 ENTRY_POINTS = "opcheck.backends"
 #: The function by which worker processes make their backend.
@@ -191,13 +193,18 @@ def third_party() -> list[str]:
     return [entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)]
 
 
+def is_isolated(name: str) -> bool:
+    """Whether a backend runs in worker processes."""
+    return name != "builtin"
+
+
 def create_here(name: str, time_limit: float, memory_limit: int | None) -> Backend | None:
     """Return a backend that runs in this process, ``None`` where ``name`` needs its own.
 
     Args: time_limit, in seconds, and memory_limit, in bytes, for each case; opcheck's own process
     cannot be stopped from outside.
     """
-    if name != "builtin":
+    if is_isolated(name):
         return None
     module = importlib.import_module(KINDS[name].module, __package__)
     backend: Backend = module.Builtin(time_limit=time_limit, memory_limit=memory_limit)

@@ -29,7 +29,10 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     Prints for each case that differs what is expected, what each backend gave, and which of them
     is wrong.
     """
-    from .session import CompareSession, session
+    from .start import start
 
     given["backends"] = ("builtin", *(b for b in given["backends"] if b != "builtin"))
+    start(given["backends"], isolated=not given["no_isolation"])
+    from .session import CompareSession, session
+
     ctx.exit(session(CompareSession, given).run())

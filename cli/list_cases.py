@@ -15,14 +15,14 @@ from . import options
 @click.pass_context
 def list_cases(ctx: click.Context, /, sources: tuple[str, ...], **given: Any) -> None:
     """List the cases of a source, one id a line."""
-    from .loading import Selection, Status, load, print_problems
+    from .loading import Selection, Status, plan, print_problems
 
-    loaded = load(sources, Selection(**given))
-    for case in loaded.cases:
+    planning = plan(sources, Selection(**given))
+    for case in planning.cases:
         click.echo(case.id)
-    print_problems(loaded)
-    if loaded.errors:
+    print_problems(planning)
+    if planning.errors:
         ctx.exit(Status.USAGE)
-    if not loaded.cases:
+    if not planning.cases:
         click.echo("no case matched", err=True)
         ctx.exit(Status.NO_CASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from enum import IntEnum
@@ -11,13 +12,12 @@ import click
 from rich.console import Console
 
 from ..harness import history
-from ..harness.case import Case
-from ..harness.casefile import Loaded
 from ..harness.dtypes import element_type
 from ..harness.errors import CaseError
+from ..harness.plan import Plan
 from ..harness.record import Outcome, Problem
 from ..harness.selection import BadExpression, choose, shard, shuffled
-from ..harness.sources import NoSuchSource, load_all
+from ..harness.sources import NoSuchSource, Planning, plan_all
 from ..reports.terminal import problem
 
 
@@ -52,17 +52,19 @@ class Selection:
         return self == Selection(random_order=self.random_order)
 
 
-def load(sources: tuple[str, ...], selection: Selection | None = None) -> Loaded:
-    """Load the sources and choose cases; raises ``click.UsageError`` for wrong usage."""
+def plan(
+    sources: tuple[str, ...], selection: Selection | None = None, jobs: int | None = None
+) -> Planning:
+    """Plan the cases of the sources and choose some; raises ``click.UsageError``."""
     selection = selection or Selection()
     try:
         names = [element_type(name).name for name in selection.dtypes]
     except KeyError as error:
         raise click.UsageError(f"--dtype: {error.args[0]!r} is no element type of ONNX") from None
     try:
-        loaded = load_all(list(sources))
+        planning = plan_all(list(sources), jobs or os.cpu_count() or 1)
         chosen = choose(
-            loaded.cases,
+            planning.cases,
             keyword=selection.keyword,
             operators=selection.operators,
             opsets=selection.opsets,
@@ -72,10 +74,10 @@ def load(sources: tuple[str, ...], selection: Selection | None = None) -> Loaded
         raise click.UsageError(str(error)) from None
     except BadExpression as error:
         raise click.UsageError(f"-k: {error}") from None
-    return Loaded(_ordered(_earlier(chosen, selection), selection), loaded.errors)
+    return Planning(_ordered(_earlier(chosen, selection), selection), planning.errors)
 
 
-def _earlier(cases: list[Case], selection: Selection) -> list[Case]:
+def _earlier(cases: Plan, selection: Selection) -> Plan:
     """Choose by what came of the cases in an earlier run."""
     if not (selection.outcomes or selection.last_failed):
         if selection.results:
@@ -89,10 +91,10 @@ def _earlier(cases: list[Case], selection: Selection) -> list[Case]:
     wanted = history.failed(outcomes) if selection.last_failed else set(outcomes)
     if selection.outcomes:
         wanted &= history.with_outcome(outcomes, map(Outcome, selection.outcomes))
-    return [case for case in cases if case.id in wanted]
+    return cases.where(lambda case: case.id in wanted)
 
 
-def _ordered(cases: list[Case], selection: Selection) -> list[Case]:
+def _ordered(cases: Plan, selection: Selection) -> Plan:
     """Take a shard, and shuffle."""
     if selection.shard is not None:
         found = re.fullmatch(r"(\d+)/(\d+)", selection.shard)
@@ -108,8 +110,8 @@ def as_problem(error: CaseError) -> Problem:
     return Problem(error.file, error.line, error.case, str(error))
 
 
-def print_problems(loaded: Loaded) -> None:
+def print_problems(planning: Planning) -> None:
     """Print the mistakes in case files on standard error."""
     console = Console(stderr=True, highlight=False)
-    for error in loaded.errors:
+    for error in planning.errors:
         console.print(problem(as_problem(error)), crop=False)

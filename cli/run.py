@@ -24,7 +24,10 @@ from . import options
 @click.pass_context
 def run(ctx: click.Context, /, **given: Any) -> None:
     """Run cases and print what differs from what they expect."""
-    from .session import RunSession, session
+    from .start import start
 
     given["backends"] = given["backends"] or ("builtin",)
+    start(given["backends"], isolated=not given["no_isolation"])
+    from .session import RunSession, session
+
     ctx.exit(session(RunSession, given).run())

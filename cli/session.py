@@ -23,15 +23,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from .. import __version__
 from ..backends import FACTORY, CannotRun, UnknownBackend, check, create, create_here
 from ..harness import history
-from ..harness.case import Case
+from ..harness.filecache import Changed
 from ..harness.judge import Options
+from ..harness.plan import Plan
 from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run
 from ..harness.runner import Executor, Here, run_all
 from ..harness.workers import BackendFailed, Workers
 from ..reports import jsonl, terminal
 from ..reports.junit import junit
 from .expecting import Expecting, expecting
-from .loading import Selection, Status, as_problem, load
+from .loading import Selection, Status, as_problem, plan
 
 #: With fewer cases there is no progress bar.
 MANY = 50
@@ -82,7 +83,7 @@ class RunSession:
     records: list[Record] = field(default_factory=list)
     counts: dict[str, dict[Outcome, int]] = field(default_factory=dict)
     by_operator: dict[tuple[str, str], dict[Outcome, int]] = field(default_factory=dict)
-    seen: dict[str, list[str]] = field(default_factory=dict)
+    history: history.Recorder = field(default_factory=history.Recorder)
     expecting: Expecting = field(default_factory=lambda: Expecting([], (), everything=False))
     failures: int = 0
     known: int = 0
@@ -96,11 +97,11 @@ class RunSession:
         """Run everything; return the exit status."""
         start = time.monotonic()
         self._check_usage()
-        loaded = load(self.sources, self.selection)
-        problems = [as_problem(error) for error in loaded.errors]
+        planning = plan(self.sources, self.selection, self.settings.jobs)
+        problems = [as_problem(error) for error in planning.errors]
         for problem in problems:
             self._print(terminal.problem(problem))
-        if not loaded.cases and not problems:
+        if not planning.cases and not problems:
             click.echo("no case matched", err=True)
             return Status.NO_CASE
         with ExitStack() as stack:
@@ -118,13 +119,13 @@ class RunSession:
             path = self.settings.json_file
             out = stack.enter_context(_open(path)) if path else None
             _write(out, header, *problems)
-            self._run_cases(loaded.cases, out)
-            planned = len(loaded.cases) * len(self.executors)
+            self._run_cases(planning.cases, out)
+            planned = len(planning.cases) * len(self.executors)
             footer = self._footer(problems, planned, time.monotonic() - start)
             _write(out, footer)
-        history.save(self.seen)
+        self.history.close()
         if self.settings.update_expect:
-            self.expecting.update([case.id for case in loaded.cases])
+            self.expecting.update([case.id for case in planning.cases])
             self.failures = 0
         if self.settings.junit_file:
             run = Run(header, self.records, problems, footer)
@@ -175,7 +176,7 @@ class RunSession:
             options={k: str(v) for k, v in given.items() if v != getattr(default, k)},
         )
 
-    def _run_cases(self, cases: list[Case], out: IO[str] | None) -> None:
+    def _run_cases(self, cases: Plan, out: IO[str] | None) -> None:
         """Run the cases; a keyboard interrupt ends it early."""
         bar = Progress(
             TextColumn("{task.description}"),
@@ -194,6 +195,8 @@ class RunSession:
                     bar.advance(task)
         except KeyboardInterrupt:
             self.interrupted = True
+        except Changed as error:
+            click.echo(f"opcheck: {error}; run it again", err=True)
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -214,7 +217,7 @@ class RunSession:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _results(self, cases: list[Case]) -> Iterator[Record]:
+    def _results(self, cases: Plan) -> Iterator[Record]:
         """Return the records as they come, counted and shown."""
         for group in run_all(cases, self.executors, self.settings.repeat):
             group = [self.expecting.judge(record) for record in group]
@@ -228,7 +231,7 @@ class RunSession:
 
     def _count(self, record: Record) -> None:
         self.counts[record.backend][record.outcome] += 1
-        self.seen.setdefault(record.case, []).append(record.outcome.value)
+        self.history.add(record.case, record.outcome)
         self.flaky += bool(record.flaky)
         self.known += record.known
         if self.settings.junit_file:

@@ -14,10 +14,10 @@ def show(ctx: click.Context, /, sources: tuple[str, ...]) -> None:
     """Print cases as their specification page would show them."""
     from ..reports.page import bodies, page
     from ..reports.text import location
-    from .loading import Status, load, print_problems
+    from .loading import Status, plan, print_problems
 
-    loaded = load(sources)
-    for i, case in enumerate(loaded.cases):
+    planning = plan(sources)
+    for i, case in enumerate(planning.cases.loaded()):
         if i:
             click.echo()
         shown = f"{case.domain}.{case.operator}" if case.domain else case.operator
@@ -30,6 +30,6 @@ def show(ctx: click.Context, /, sources: tuple[str, ...]) -> None:
             click.echo(f"\nWhy: {case.why}")
         click.echo(f"File: {location(case.file, case.line)}")
         click.echo(f"Run it: opcheck run {shlex.quote(case.id)}")
-    print_problems(loaded)
-    if loaded.errors:
+    print_problems(planning)
+    if planning.errors:
         ctx.exit(Status.USAGE)

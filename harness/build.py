@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from math import inf, prod
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,9 @@ _RANGE = re.compile(r"\s*(\d+)\s*\.\.\s*(\d+)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a case stands: the file, its name in ids, and the line the case begins at."""
+    """Where a case stands: the folder, the file's name in ids, and the line it begins at."""
 
-    file: Path
+    folder: Path
     name: str
     line: int
 
@@ -62,7 +63,7 @@ def _variants(spec: CaseSpec, header: FileSpec) -> Iterator[tuple[int | None, di
         elements = set()
         for i, choice in enumerate(choices):
             try:
-                elements.add(element_type(choice))
+                elements.add(element_type(choice).name)
             except KeyError:
                 wanted = "an element type of ONNX"
                 raise CaseError(("types", name, i), shorten(choice), wanted) from None
@@ -121,7 +122,7 @@ class _Builder:
         self.opset = opset
         self.types = types
         self.variant = variant
-        self.values = ValueReader(place.file.parent, types)
+        self.values = ValueReader(place.folder, types)
 
     def case(self) -> Case:
         spec = self.spec
@@ -138,16 +139,15 @@ class _Builder:
         if not any(isinstance(a, MustFail) for _, a in alternatives):
             _check_versions(model, ("opset",) if spec.opset is not None else (forms[0],))
             _check_model(model, forms[0])
-        self._check_inputs(model, inputs)
+        if spec.node is None:
+            self._check_inputs(model, inputs)
         values = {name: value_of(v) for name, v in inputs.items()}
         random = random_outputs(model, values)
         for path, alternative in alternatives:
             if isinstance(alternative, dict):
                 _check_random(alternative, random, path)
         opset = {o.domain: o.version for o in model.opset_import}.get(domain, 0)
-        title = f"{spec.name}[{self.variant}]" if self.variant else spec.name
         return Case(
-            id=f"{self.place.name}::{title}",
             file=self.place.name,
             line=self.place.line,
             name=spec.name,
@@ -162,6 +162,7 @@ class _Builder:
                 a if isinstance(a, MustFail) else self._in_order(a, names, path)
                 for path, a in alternatives
             ),
+            readings=tuple(" ".join(a.why.split()) for a in spec.any_of or ()),
             why=" ".join(spec.why.split()),
             spec=spec.spec or self.header.spec,
             node=node,
@@ -241,7 +242,7 @@ class _Builder:
         _check_names(("inputs",), "node", list(inputs), wanted)
         attributes = nodes.make_attributes(spec.attributes or {}, schema, self.types)
         types = {name: inputs[name].type for name in wanted}
-        fallback = {name: nodes.without_sizes(e.type) for name, e in outputs}
+        fallback = {name: e.type for name, e in outputs}
         model = nodes.make_model(signature, schema, self.opset, attributes, types, fallback)
         names = [name for name in signature.outputs if name]
         return model, names, signature.operator, signature.domain, spec.node.strip()
@@ -253,7 +254,7 @@ class _Builder:
         if spec.model is not None:
             model = onnxtext.parse_model(spec.model, self.types, self.opset)
         else:
-            path = inside(self.place.file.parent, str(spec.model_file), "model_file")
+            path = inside(self.place.folder, str(spec.model_file), "model_file")
             try:
                 model = onnx.load(path)
             except Exception as error:
@@ -266,11 +267,10 @@ class _Builder:
 
     def _check_inputs(self, model: ModelProto, inputs: dict[str, Expected]) -> None:
         """The case's inputs must be the model's: names, types, declared shapes."""
-        what = "model" if self.spec.node is None else "node"
         initialized = {t.name for t in model.graph.initializer}
         declared = {v.name: v.type for v in model.graph.input}
         required = [n for n in declared if n not in initialized]
-        _check_names(("inputs",), what, list(inputs), required, allowed=declared)
+        _check_names(("inputs",), "model", list(inputs), required, allowed=declared)
         for name, value in inputs.items():
             seen, wanted = type_text(value.type), type_text(declared[name])
             if seen != wanted and wanted != f"optional({seen})":
@@ -316,12 +316,18 @@ def _tolerance(spec: ToleranceSpec, path: PathInside) -> Tolerance:
 
 def _check_versions(model: ModelProto, path: PathInside) -> None:
     """A case with outputs needs opsets that onnx knows; its checker takes any."""
-    known = onnx.defs.C.schema_version_map()
+    known = _known_versions()
     for entry in model.opset_import:
         _, latest = known.get(entry.domain, (0, entry.version))
         if entry.version > latest:
             wanted = f"at most {latest}, the latest of {entry.domain or 'ai.onnx'} in onnx"
             raise CaseError(path, f"opset {entry.version}", f"{wanted} {onnx.__version__}")
+
+
+@cache
+def _known_versions() -> dict[str, tuple[int, int]]:
+    """Return the first and the latest opset of each domain."""
+    return dict(onnx.defs.C.schema_version_map())
 
 
 def _check_model(model: ModelProto, form: str) -> None:
@@ -400,6 +406,7 @@ def _check_shape(name: str, value: Expected, declared: TypeProto) -> None:
         raise CaseError(("inputs", name), f"shape {list(value.shape)}", wanted)
 
 
+@lru_cache(1024)
 def _since_version(operator: str, domain: str, opset: int) -> int:
     try:
         return onnx.defs.get_schema(operator, opset, domain).since_version

@@ -1,7 +1,8 @@
-"""What a case is, once it is read: a model with inputs, and what must come out."""
+"""What a case is: a model with inputs, and what must come out."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,11 +68,10 @@ class Call:
     inputs: Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One case in one variant."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What is known of a case in one variant without reading its model and values."""
 
-    id: str
     file: str
     line: int
     name: str
@@ -80,20 +80,41 @@ class Case:
     domain: str
     opset: int
     since_version: int
+    dtypes: frozenset[str] = frozenset()
+    why: str = ""
+
+    @property
+    def title(self) -> str:
+        """Name and variant."""
+        return f"{self.name}[{self.variant}]" if self.variant else self.name
+
+    @property
+    def id(self) -> str:
+        """File and title."""
+        return f"{self.file}::{self.title}"
+
+    @abstractmethod
+    def load(self) -> Case:
+        """Return the whole case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(Planned):
+    """One case in one variant."""
+
     call: Call
     output_names: tuple[str, ...]
     #: The case passes when one of these holds: the outputs in order, or ``MustFail``.
     alternatives: tuple[tuple[Expected, ...] | MustFail, ...]
-    why: str = ""
+    #: What the case says of each alternative, where it has several.
+    readings: tuple[str, ...] = ()
     spec: str = ""
     node: str = ""
     #: The attributes as written, for ``opcheck show``.
     attributes: Mapping[str, Any] = field(default_factory=dict)
     model_text: str = ""
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
-    dtypes: frozenset[str] = frozenset()
 
-    @property
-    def title(self) -> str:
-        """Name and variant."""
-        return f"{self.name}[{self.variant}]" if self.variant else self.name
+    def load(self) -> Case:
+        """Return the case itself."""
+        return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,33 +15,20 @@ _NUMPY_NAMES = {"FLOAT": "float32", "DOUBLE": "float64"}
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """One element type: its name in case files, in ONNX text, its number and its dtype."""
+    """One element type: its name in case files, in ONNX text, its number and its dtype.
+
+    ``is_float`` is said of the real floating-point types, ``is_integer`` of signed and unsigned
+    ones. ``bits`` is what an element needs, which is less than the size of its dtype for some.
+    """
 
     name: str
     text: str
     number: int
     dtype: np.dtype[Any]
-
-    @property
-    def is_float(self) -> bool:
-        """Whether it is a real floating-point type."""
-        return self.name.startswith(("float", "bfloat"))
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether it is an integer type, signed or unsigned."""
-        return self.name.startswith(("int", "uint"))
-
-    @property
-    def is_complex(self) -> bool:
-        """Whether it is a complex type."""
-        return self.name.startswith("complex")
-
-    @property
-    def bits(self) -> int:
-        """The number of bits of an integer or float type."""
-        found = re.match(r"[a-z]+(\d+)", self.name)
-        return int(found[1]) if found else 8 * self.dtype.itemsize
+    is_float: bool
+    is_integer: bool
+    is_complex: bool
+    bits: int
 
 
 def _element_types() -> dict[str, ElementType]:
@@ -51,7 +39,17 @@ def _element_types() -> dict[str, ElementType]:
             continue
         name = _NUMPY_NAMES.get(onnx_name, onnx_name.lower())
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(number))
-        types[name] = ElementType(name, onnx_name.lower(), number, dtype)
+        found = re.match(r"[a-z]+(\d+)", name)
+        types[name] = ElementType(
+            name,
+            onnx_name.lower(),
+            number,
+            dtype,
+            is_float=name.startswith(("float", "bfloat")),
+            is_integer=name.startswith(("int", "uint")),
+            is_complex=name.startswith("complex"),
+            bits=int(found[1]) if found else 8 * dtype.itemsize,
+        )
     return types
 
 
@@ -89,12 +87,26 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     return found.name if found else str(dtype)
 
 
+def tensor_type(number: int, shape: tuple[int | None, ...] | None) -> TypeProto:
+    """Return the type of a tensor by the number of its element type; no shape leaves it open."""
+    proto: TypeProto = TypeProto.FromString(_tensor_type(number, shape))
+    return proto
+
+
+@lru_cache(1024)
+def _tensor_type(number: int, shape: tuple[int | None, ...] | None) -> bytes:
+    return bytes(helper.make_tensor_type_proto(number, shape).SerializeToString())
+
+
 def parse_type(text: str) -> TypeProto:
     """Read a type such as ``float32``, ``seq(float32)``, ``optional(seq(tensor(float)))``.
 
     Raises ``KeyError`` with the part that is no type.
     """
     text = text.strip()
+    found = ELEMENT_TYPES.get(text)
+    if found:
+        return tensor_type(found.number, None)
     wrapped = re.fullmatch(r"(tensor|seq|optional)\((.*)\)", text)
     if wrapped:
         inner = parse_type(wrapped[2])
@@ -105,7 +117,7 @@ def parse_type(text: str) -> TypeProto:
     if mapped:
         key = element_type(mapped[1].strip()).number
         return helper.make_map_type_proto(key, parse_type(mapped[2]))
-    return helper.make_tensor_type_proto(element_type(text).number, None)
+    return tensor_type(element_type(text).number, None)
 
 
 def type_text(proto: TypeProto) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
+from .archive import cache_folder
 from .record import ACCEPTABLE, Outcome, Record
-from .suite import cache_folder
 
 #: The outcomes of each case, on one or more backends.
 Outcomes = Mapping[str, Iterable[str]]
@@ -23,27 +24,55 @@ class NoHistory(Exception):
 
 def _path() -> Path:
     here = hashlib.sha256(str(Path.cwd()).encode(errors="surrogateescape")).hexdigest()[:16]
-    return cache_folder() / "last" / f"{here}.json"
+    return cache_folder() / "last" / f"{here}.jsonl"
 
 
-def save(outcomes: Outcomes) -> None:
-    """Keep the outcomes of a run; where the cache cannot be written, nothing is kept."""
-    path = _path()
-    raw = msgspec.json.encode({case: sorted(set(seen)) for case, seen in outcomes.items()})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(raw)
-        Path(name).replace(path)
-    except OSError:
-        return
+class Recorder:
+    """Keeps the outcomes of a run as they come; where the cache cannot be written, nothing.
+
+    ``close`` puts them in the place of those of the run before.
+    """
+
+    def __init__(self) -> None:
+        self._path = _path()
+        self._file: IO[bytes] | None = None
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = tempfile.NamedTemporaryFile(dir=self._path.parent, delete=False)  # noqa: SIM115
+
+    def add(self, case_id: str, outcome: Outcome) -> None:
+        """Keep one outcome of a case."""
+        if self._file is not None:
+            try:
+                self._file.write(msgspec.json.encode([case_id, outcome]) + b"\n")
+            except OSError:
+                self._give_up()
+
+    def close(self) -> None:
+        """Keep what was added, if anything was."""
+        if self._file is not None:
+            try:
+                self._file.close()
+                Path(self._file.name).replace(self._path)
+            except OSError:
+                self._give_up()
+
+    def _give_up(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+            Path(self._file.name).unlink(missing_ok=True)
+            self._file = None
 
 
 def last() -> Outcomes:
     """Return the outcomes of the last run in this folder; raises ``NoHistory``."""
+    outcomes: dict[str, list[str]] = {}
     try:
-        return msgspec.json.decode(_path().read_bytes(), type=dict[str, list[str]])
+        for line in _path().read_bytes().splitlines():
+            case_id, outcome = msgspec.json.decode(line, type=tuple[str, str])
+            outcomes.setdefault(case_id, []).append(outcome)
+        return outcomes
     except (OSError, msgspec.DecodeError):
         raise NoHistory("there is no earlier run from this folder: run the cases first") from None
 

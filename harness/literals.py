@@ -7,16 +7,16 @@ A float literal is rounded once, from its decimal or hexadecimal digits, to the 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from math import copysign, inf, isfinite, isinf, isnan, nan, nextafter
+from math import copysign, inf, nan, nextafter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .dtypes import ElementType
+from .dtypes import ELEMENT_TYPES, ElementType
 from .errors import shorten
 
 Array = NDArray[Any]
@@ -26,8 +26,11 @@ MAX_DIGITS = 1100
 #: Larger exponents are zero or infinite in every element type.
 MAX_EXPONENT = 5000
 
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?", re.ASCII)
-_HEX = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?\d+)", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE](?P<exponent>[+-]?\d+))?", re.ASCII)
+_HEX = re.compile(
+    r"[+-]?0[xX](?P<whole>[0-9a-fA-F]*)\.?(?P<part>[0-9a-fA-F]*)[pP](?P<exponent>[+-]?\d+)",
+    re.ASCII,
+)
 _SPECIAL = re.compile(r"([+-]?)\.?(inf|nan)", re.IGNORECASE)
 _COMPLEX = re.compile(r"(?P<re>.*[^eEpP+-])(?P<im>[+-].*)[ij]|(?P<only>.*)[ij]")
 _SMALL_BITS = 16
@@ -41,8 +44,8 @@ class Real(float):
 
     def __new__(cls, text: str) -> Real:
         """Read the text of a decimal or special literal."""
-        special = _SPECIAL.fullmatch(text)
-        self = super().__new__(cls, special[1] + special[2] if special else text)
+        special = text[-1:] in "fFnN"
+        self = super().__new__(cls, text.replace(".", "") if special else text)
         self.text = text
         return self
 
@@ -72,13 +75,13 @@ def to_array(leaves: list[Any], element: ElementType) -> Array:
     if element.is_integer:
         return _integers(leaves, element)
     if element.is_complex:
-        part = np.dtype(f"float{element.dtype.itemsize * 4}")
+        part = ELEMENT_TYPES[f"float{element.bits // 2}"]
         pairs = [_complex_parts(leaf) for leaf in leaves]
         result = np.empty(len(leaves), element.dtype)
-        result.real = _round([re for re, _ in pairs], leaves, part)
-        result.imag = _round([im for _, im in pairs], leaves, part)
+        result.real = _floats([re for re, _ in pairs], leaves, part)
+        result.imag = _floats([im for _, im in pairs], leaves, part)
         return result
-    return _floats(leaves, element)
+    return _floats(leaves, leaves, element)
 
 
 def from_bits(leaves: list[Any], element: ElementType) -> Array:
@@ -121,171 +124,140 @@ def _integers(leaves: list[Any], element: ElementType) -> Array:
     low = -(2 ** (element.bits - 1)) if signed else 0
     high = 2 ** (element.bits - 1) - 1 if signed else 2**element.bits - 1
     for leaf in leaves:
-        if isinstance(leaf, bool) or not isinstance(leaf, int) or not low <= leaf <= high:
+        if type(leaf) is not int or not low <= leaf <= high:
             raise BadLiteral(shorten(leaf), f"an integer in [{low}, {high}] for {element.name}")
     wide = np.array(leaves, np.int64 if signed else np.uint64)
     return wide.astype(element.dtype)
 
 
-def _complex_parts(leaf: Any) -> tuple[float | Fraction, float | Fraction]:
-    """Return the exact real and imaginary part of a complex literal."""
+def _complex_parts(leaf: Any) -> tuple[float | str, float | str]:
+    """Return the literals of the real and the imaginary part of a complex literal."""
     wanted = 'a complex number such as "1.5-2j"'
     if isinstance(leaf, bool) or not isinstance(leaf, int | float | str):
         raise BadLiteral(shorten(leaf), wanted)
     if not isinstance(leaf, str):
-        return _exact(leaf), 0.0
+        _double(leaf)
+        return leaf, 0
     found = _COMPLEX.fullmatch(leaf.replace(" ", ""))
     if found is None:
         raise BadLiteral(shorten(leaf), wanted)
-    real, imaginary = (0.0, found["only"]) if found["re"] is None else (found["re"], found["im"])
+    parts = (0, found["only"]) if found["re"] is None else (found["re"], found["im"])
     try:
-        return (_exact(real) if isinstance(real, str) else real), _exact(imaginary)
+        for part in parts:
+            _double(part)
     except BadLiteral as error:
         wanted = wanted if error.wanted == "a number" else error.wanted
         raise BadLiteral(shorten(leaf), wanted) from None
+    return parts
 
 
-def _floats(leaves: list[Any], element: ElementType) -> Array:
-    values = [_exact(leaf) for leaf in leaves]
-    if element.dtype.itemsize * 8 > _SMALL_BITS:
-        return _round(values, leaves, element.dtype)
-    numbers = []
-    for value, leaf in zip(values, leaves, strict=True):
-        try:
-            numbers.append(_nearest_small(value, element))
-        except BadLiteral as error:
-            raise BadLiteral(shorten(leaf), error.wanted) from None
-    return np.array(numbers, element.dtype)
+def _floats(literals: Sequence[Any], leaves: list[Any], element: ElementType) -> Array:
+    """Round literals once to a float type; ``leaves`` are what messages show.
+
+    Each is rounded by way of the nearest double.
+    Only where that is just between two numbers of the type, the digits behind it decide.
+    """
+    doubles = np.array([_double(literal) for literal in literals], np.float64)
+    with np.errstate(all="ignore"):
+        rounded = _nearest(doubles, element)
+        error = doubles - rounded
+        if error.any():  # as NaN is, which infinities give
+            other = doubles + error
+            for i in np.flatnonzero((error != 0) & (_nearest(other, element) == other)).tolist():
+                exact, double = _exact(literals[i]), float(doubles[i])
+                if exact != double:
+                    doubles[i] = nextafter(double, inf if exact > double else -inf)
+            rounded = _nearest(doubles, element)
+            for i in np.flatnonzero(~np.isfinite(rounded)).tolist():
+                _check_special(_exact(literals[i]), leaves[i], element)
+        return rounded.astype(element.dtype)
+
+
+def _double(leaf: Any) -> float:
+    """Return the double nearest to a literal; raises ``BadLiteral`` for what is no number."""
+    if type(leaf) is Real:
+        size = len(leaf.text)
+        if size < len("0e9999") or (size <= MAX_DIGITS and 0 < abs(leaf) < inf):
+            return leaf  # neither its digits nor its exponent can be too many
+    exact = leaf if type(leaf) is int else _exact(leaf)
+    if isinstance(exact, float):
+        return exact
+    try:
+        value = float(exact)
+    except OverflowError:
+        value = inf if exact > 0 else -inf
+    negative = not isinstance(leaf, int) and str(leaf).startswith("-")
+    return -0.0 if negative and value == 0 else value
 
 
 def _exact(leaf: Any) -> float | Fraction:
-    """Return the exact value of a literal: a double where that is exact, else a fraction."""
+    """Return the exact value of a literal: a float for an infinity or NaN only."""
     if isinstance(leaf, bool) or not isinstance(leaf, int | float | str):
         raise BadLiteral(shorten(leaf), "a number")
     if isinstance(leaf, int):
-        return leaf if abs(leaf) > 2**53 else float(leaf)
-    text = leaf.text if isinstance(leaf, Real) else str(leaf)
+        return leaf
+    text = str(leaf)
     if len(text) > MAX_DIGITS:
         raise BadLiteral(shorten(leaf), f"a number of at most {MAX_DIGITS} characters")
     special = _SPECIAL.fullmatch(text)
     if special:
         return copysign(inf if special[2].lower() == "inf" else nan, -1 if special[1] == "-" else 1)
-    found = _DECIMAL.fullmatch(text)
-    if found:
-        if abs(int(found[3] or 0)) > MAX_EXPONENT:
-            raise BadLiteral(shorten(leaf), f"an exponent of at most {MAX_EXPONENT}")
-        value = float(text)
-        exact = Fraction(text)
-    else:
-        exact = _hexadecimal(text, leaf)
-        value = _nearest_double(exact)
-    if isfinite(value) and Fraction(value) == exact:
-        return -0.0 if value == 0 and text.lstrip().startswith("-") else value
-    return exact
-
-
-def _hexadecimal(text: str, leaf: Any) -> Fraction:
-    found = _HEX.fullmatch(text)
-    if not found or not found[2] + found[3]:
+    found = _DECIMAL.fullmatch(text) or _HEX.fullmatch(text)
+    if not found or (found.re is _HEX and not found["whole"] + found["part"]):
         raise BadLiteral(shorten(leaf), "a number")
-    if abs(int(found[4])) > MAX_EXPONENT:
+    if abs(int(found["exponent"] or 0)) > MAX_EXPONENT:
         raise BadLiteral(shorten(leaf), f"an exponent of at most {MAX_EXPONENT}")
-    digits = int(found[2] + found[3], 16)
-    exponent = int(found[4]) - 4 * len(found[3])
-    magnitude = Fraction(digits) * Fraction(2) ** exponent
-    return -magnitude if found[1] == "-" else magnitude
+    if found.re is _DECIMAL:
+        return Fraction(text)
+    digits = int(found["whole"] + found["part"], 16)
+    exponent = int(found["exponent"]) - 4 * len(found["part"])
+    return (-digits if text[0] == "-" else digits) * Fraction(2) ** exponent
 
 
-def _round(values: list[float | Fraction], leaves: list[Any], dtype: np.dtype[Any]) -> Array:
-    """Round exact values, those of ``leaves``, once to float32 or float64."""
-    once = _nearest_double if dtype == np.float64 else _round_to_odd
-    doubles = [v if isinstance(v, float) else once(v) for v in values]
-    with np.errstate(over="ignore"):
-        result = np.array(doubles, np.float64).astype(dtype)
-    for value, leaf, rounded in zip(values, leaves, result.tolist(), strict=True):
-        if isinf(rounded) and not (isinstance(value, float) and isinf(value)):
-            seen = f"{shorten(leaf)}, which rounds to infinity"
-            raise BadLiteral(seen, f"a finite {dtype} number, or .inf")
-    return result
+def _nearest(doubles: Array, element: ElementType) -> Array:
+    """Round doubles to a float type, ties to the even bit pattern; the result is doubles again.
 
-
-def _nearest_double(exact: Fraction | int) -> float:
-    try:
-        return float(exact)
-    except OverflowError:
-        return inf if exact > 0 else -inf
-
-
-def _round_to_odd(exact: Fraction | int) -> float:
-    """Return the double next to ``exact`` whose last bit is odd, so that rounding again is safe."""
-    nearest = _nearest_double(exact)
-    if not isfinite(nearest) or Fraction(nearest) == exact:
-        return nearest
-    mantissa = np.float64(nearest).view(np.uint64)
-    if int(mantissa) & 1:
-        return nearest
-    return nextafter(nearest, inf if exact > Fraction(nearest) else -inf)
+    What is outside its range becomes infinite.
+    """
+    if element.bits > _SMALL_BITS:
+        return doubles.astype(element.dtype).astype(np.float64)
+    values, limits = _small_values(element.name)
+    rounded = values[np.searchsorted(limits, doubles)]
+    return np.copysign(rounded, doubles, out=rounded, where=rounded == 0)
 
 
 @cache
-def _small_values(element: ElementType) -> tuple[list[Fraction], list[Any], dict[str, Any]]:
-    """Return the finite values of a small type in order, the numbers, and its special ones."""
-    size = np.uint8 if element.dtype.itemsize == 1 else np.uint16
-    patterns = np.arange(2**element.bits, dtype=size).view(element.dtype)
-    finite: dict[Fraction, Any] = {}
-    special: dict[str, Any] = {}
-    with np.errstate(invalid="ignore"):
-        wide = patterns.astype(np.float64)
-    for number, value in zip(patterns, wide.tolist(), strict=True):
-        if isnan(value):
-            special["nan"] = np.float64(nan).astype(element.dtype)  # a quiet one
-        elif isinf(value):
-            special["inf" if value > 0 else "-inf"] = number
-        elif value == 0 and copysign(1, value) < 0:
-            special["-0"] = number
-        else:
-            finite[Fraction(value)] = number
-    keys = sorted(finite)
-    return keys, [finite[k] for k in keys], special
+def _small_values(name: str) -> tuple[Array, Array]:
+    """Return the values of a small type in order, and the largest double that becomes each.
 
-
-def _nearest_small(value: float | Fraction, element: ElementType) -> Any:
-    """Round one exact value to a type of 16 bits or fewer, ties to the even bit pattern.
-
-    Raises ``BadLiteral`` that says what is wanted; the caller knows what was seen.
+    Before and behind its numbers stand infinities, and NaN at the end, which has no limit.
     """
-    keys, numbers, special = _small_values(element)
-    if isinstance(value, float) and not isfinite(value):
-        name = "nan" if isnan(value) else "inf" if value > 0 else "-inf"
-        if name not in special:
-            raise BadLiteral("", f"a number that {element.name} has; it has no {name}")
-        return special[name]
-    exact = Fraction(value)
-    if exact == 0 and isinstance(value, float) and copysign(1, value) < 0 and "-0" in special:
-        return special["-0"]
-    i = bisect_left(keys, exact)
-    if i < len(keys) and keys[i] == exact:
-        return numbers[i]
-    if i in (0, len(keys)):
-        return _at_the_edge(exact, i, element)
-    below, above = exact - keys[i - 1], keys[i] - exact
-    if below == above:
-        bits = np.asarray(numbers[i]).view(f"u{element.dtype.itemsize}")
-        chosen = i if int(bits) % 2 == 0 else i - 1
+    element = ELEMENT_TYPES[name]
+    patterns = np.arange(2**element.bits, dtype=f"u{element.dtype.itemsize}")
+    numbers = patterns.view(element.dtype).astype(np.float64)
+    kept = np.isfinite(numbers) & ~((numbers == 0) & np.signbit(numbers))
+    order = np.argsort(numbers[kept])
+    values, patterns = numbers[kept][order], patterns[kept][order]
+    half = np.diff(values) / 2
+    middles = np.r_[values[0] - half[0], values[:-1] + half, values[-1] + half[-1]]
+    goes_up = np.r_[False, patterns[:-1] % 2 == 1, True]
+    limits = np.where(goes_up, np.nextafter(middles, -inf), middles)
+    return np.r_[-inf, values, inf, nan], np.r_[limits, inf]
+
+
+def _check_special(exact: float | Fraction, leaf: Any, element: ElementType) -> None:
+    """Raise ``BadLiteral`` unless a literal is an infinity or NaN that the type has."""
+    if isinstance(exact, float):
+        if str(float(np.float64(exact).astype(element.dtype))) != str(exact):
+            wanted = f"a number that {element.name} has; it has no {exact}"
+            raise BadLiteral(shorten(leaf), wanted)
+    elif element.bits > _SMALL_BITS:
+        seen = f"{shorten(leaf)}, which rounds to infinity"
+        raise BadLiteral(seen, f"a finite {element.name} number, or .inf")
+    elif element.name == "float8e8m0" and exact <= 0:
+        raise BadLiteral(shorten(leaf), "a number above 0 for float8e8m0")
     else:
-        chosen = i - 1 if below < above else i
-    if keys[chosen] == 0 and exact < 0:
-        return special.get("-0", numbers[chosen])
-    return numbers[chosen]
-
-
-def _at_the_edge(exact: Fraction, i: int, element: ElementType) -> Any:
-    """Round a value past the smallest (``i`` is 0) or largest number of a small type."""
-    keys, numbers, _ = _small_values(element)
-    if element.name == "float8e8m0" and exact <= 0:
-        raise BadLiteral("", "a number above 0 for float8e8m0")
-    edge, inner = (keys[0], keys[1]) if i == 0 else (keys[-1], keys[-2])
-    if abs(exact - edge) >= abs(edge - inner) / 2:
-        wanted = f"a number in [{float(keys[0])}, {float(keys[-1])}] for {element.name}"
-        raise BadLiteral("", wanted)
-    return numbers[0 if i == 0 else -1]
+        values, _ = _small_values(element.name)
+        raise BadLiteral(
+            shorten(leaf), f"a number in [{values[1]}, {values[-3]}] for {element.name}"
+        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import onnx
@@ -43,6 +44,7 @@ class Signature:
     outputs: tuple[str, ...]
 
 
+@lru_cache(1024)
 def parse_signature(text: str) -> Signature:
     """Read ``Scan(X_state, X_scan) -> (state_X_final, dists)``."""
     found = _SIGNATURE.fullmatch(text)
@@ -63,6 +65,7 @@ def parse_signature(text: str) -> Signature:
     return Signature("" if domain == "ai.onnx" else domain, operator, *names)
 
 
+@lru_cache(1024)
 def find_schema(domain: str, operator: str, opset: int, path: str) -> onnx.defs.OpSchema:
     """Return the schema an opset resolves to."""
     try:
@@ -85,20 +88,26 @@ def make_attributes(
 ) -> list[AttributeProto]:
     """Turn the attributes of a case into protos of the types that the schema names."""
     protos = []
+    kinds = _attribute_types(schema)
     for name, raw in given.items():
-        formal = schema.attributes.get(name)
-        if formal is None:
+        kind = kinds.get(name)
+        if kind is None:
             wanted = f"an attribute of {schema.name}-{schema.since_version}"
-            hint = f"it has {', '.join(sorted(schema.attributes)) or 'none'}"
+            hint = f"it has {', '.join(sorted(kinds)) or 'none'}"
             raise CaseError(("attributes", name), repr(name), wanted, hint=hint)
         try:
-            value = _attribute_value(raw, formal.type, types)
+            value = _attribute_value(raw, kind, types)
         except CaseError as error:
             raise error.at("attributes", name) from None
-        kind_name = str(formal.type).rpartition(".")[2]
-        kind = AttributeProto.AttributeType.Value(kind_name)
-        protos.append(helper.make_attribute(name, value, attr_type=kind))
+        number = AttributeProto.AttributeType.Value(kind.name)
+        protos.append(helper.make_attribute(name, value, attr_type=number))
     return protos
+
+
+@lru_cache(1024)
+def _attribute_types(schema: onnx.defs.OpSchema) -> dict[str, Any]:
+    """Return the types of the attributes of a schema, which onnx copies each time."""
+    return {name: formal.type for name, formal in schema.attributes.items()}
 
 
 def _attribute_value(raw: Any, kind: Any, types: Mapping[str, str]) -> Any:
@@ -164,35 +173,35 @@ def make_model(
     at last those of ``fallback``, the expected ones, so that the model never shows more than it
     has to of what is expected.
     """
-    node = NodeProto(op_type=signature.operator, domain=signature.domain)
-    node.input.extend(signature.inputs)
-    node.output.extend(signature.outputs)
-    node.attribute.extend(attributes)
-    names = [name for name in signature.outputs if name]
-    graph = helper.make_graph(
-        [node],
-        signature.operator.lower(),
-        [helper.make_value_info(name, proto) for name, proto in inputs.items()],
-        [ValueInfoProto(name=name) for name in names],
-    )
-    model = helper.make_model(
-        graph,
-        producer_name="opcheck",
+    model = ModelProto(
         ir_version=onnxtext.ir_version(LATEST if signature.domain else opset),
-        opset_imports=[helper.make_opsetid(signature.domain, opset)],
+        producer_name="opcheck",
     )
-    inferred = _inferred(model)
-    guessed = {**_types_by_schema(signature, schema, inputs), **_types_by_bodies(node)}
-    for output, found in zip(model.graph.output, inferred.graph.output, strict=True):
-        known = [found.type, guessed.get(output.name), fallback.get(output.name)]
-        types = [p for p in known if p is not None and p.WhichOneof("value")]
-        if not types:
-            hint = "write the case with model: and declare the type of each output"
-            raise CaseError(("node",), f"no type for the output {output.name!r}", "one", hint=hint)
-        output.type.CopyFrom(types[0])
-        if _is_tensor(output.type) and not found.type.WhichOneof("value"):
-            output.type.tensor_type.ClearField("shape")  # a guess: what is expected knows better
-        _complete(output.type, [fallback.get(output.name), *types])
+    model.opset_import.add(domain=signature.domain, version=opset)
+    graph = model.graph
+    graph.name = signature.operator.lower()
+    graph.node.add(
+        op_type=signature.operator,
+        domain=signature.domain,
+        input=signature.inputs,
+        output=signature.outputs,
+        attribute=attributes,
+    )
+    for name, proto in inputs.items():
+        graph.input.add(name=name, type=proto)
+    for name in filter(None, signature.outputs):
+        graph.output.add(name=name)
+    guessed: dict[str, TypeProto] | None = None
+    for output, found in zip(graph.output, _inferred(model).graph.output, strict=True):
+        output.type.CopyFrom(found.type)
+        if not _is_complete(found.type):
+            if guessed is None:
+                by_schema = _types_by_schema(signature, schema, inputs)
+                guessed = {**by_schema, **_types_by_bodies(graph.node[0])}
+            _complete(output, guessed.get(output.name), fallback.get(output.name))
+        for dim in output.type.tensor_type.shape.dim if _has_rank(output.type) else ():
+            if dim.dim_param.startswith("unk__"):
+                dim.ClearField("dim_param")  # a name that inference made up
     return model
 
 
@@ -208,25 +217,29 @@ def _inferred(model: ModelProto) -> ModelProto:
         return model
 
 
-def _complete(proto: TypeProto, others: Sequence[TypeProto | None]) -> None:
-    """Make a type fit for a graph's output, which must have a rank.
+def _is_complete(proto: TypeProto) -> bool:
+    """Tell whether a type is fit for a graph's output, where a tensor must have a rank."""
+    return _has_rank(proto) or (not _is_tensor(proto) and proto.WhichOneof("value") is not None)
 
-    Where inference gives no rank, that of the first of the other types that has one is taken,
-    without its sizes. The names that inference makes up for unknown sizes are dropped.
+
+def _complete(output: ValueInfoProto, guess: TypeProto | None, expected: TypeProto | None) -> None:
+    """Guess what inference leaves open: the type, or only the rank of a tensor.
+
+    The rank is that of what is expected, or else that of the guess, without its sizes.
     """
-    if not _is_tensor(proto):
-        return
-    if not proto.tensor_type.HasField("shape"):
-        ranked = [
-            o for o in others if o is not None and _is_tensor(o) and o.tensor_type.HasField("shape")
-        ]
-        rank = len(ranked[0].tensor_type.shape.dim) if ranked else 0
-        proto.tensor_type.shape.SetInParent()
-        for _ in range(rank):
-            proto.tensor_type.shape.dim.add()
-    for dim in proto.tensor_type.shape.dim:
-        if dim.dim_param.startswith("unk__"):
-            dim.ClearField("dim_param")
+    others = [p for p in (guess, expected) if p is not None and p.WhichOneof("value")]
+    if not output.type.WhichOneof("value"):
+        if not others:
+            hint = "write the case with model: and declare the type of each output"
+            raise CaseError(("node",), f"no type for the output {output.name!r}", "one", hint=hint)
+        output.type.CopyFrom(without_sizes(others[0]))
+        if _is_tensor(output.type):
+            output.type.tensor_type.ClearField("shape")  # what is expected knows better
+    if _is_tensor(output.type):
+        ranked = [proto for proto in reversed(others) if _has_rank(proto)]
+        output.type.tensor_type.shape.SetInParent()
+        for _ in ranked[0].tensor_type.shape.dim if ranked else ():
+            output.type.tensor_type.shape.dim.add()
 
 
 def _types_by_bodies(node: NodeProto) -> dict[str, TypeProto]:
@@ -278,6 +291,10 @@ def without_sizes(proto: TypeProto) -> TypeProto:
 
 def _is_tensor(proto: TypeProto) -> bool:
     return bool(proto.WhichOneof("value") == "tensor_type")
+
+
+def _has_rank(proto: TypeProto) -> bool:
+    return _is_tensor(proto) and proto.tensor_type.HasField("shape")
 
 
 def literal(value: Any) -> str:

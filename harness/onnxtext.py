@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import onnx.defs
@@ -126,6 +127,7 @@ def substitute(text: str, types: Mapping[str, str]) -> str:
     return re.sub(pattern, replaced, text)
 
 
+@lru_cache(1024)
 def ir_version(opset: int) -> int:
     """Return the IR version that models of an opset are written in."""
     imports = [helper.make_opsetid("", opset)]

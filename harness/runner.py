@@ -7,13 +7,12 @@ other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
-from typing import Protocol
+from typing import Protocol, overload
 
 import msgspec
 
 from .backend import Backend
-from .case import Case
+from .case import Planned
 from .judge import Options, run_case
 from .record import ACCEPTABLE, Record
 
@@ -26,7 +25,7 @@ class Executor(Protocol):
     def version(self) -> str:
         """Return the version of the backend."""
 
-    def run(self, cases: Sequence[Case]) -> Iterator[Record | None]:
+    def run(self, cases: Sequence[Planned]) -> Iterator[Record | None]:
         """Return one record per case, in order; ``None`` for a case left out after ``stop``."""
 
     def stop(self) -> None:
@@ -49,10 +48,10 @@ class Here:
         """Return the version of the backend."""
         return self._backend.version()
 
-    def run(self, cases: Sequence[Case]) -> Iterator[Record | None]:
+    def run(self, cases: Sequence[Planned]) -> Iterator[Record | None]:
         """Return one record per case, in order; ``None`` for a case left out after ``stop``."""
         for case in cases:
-            yield None if self._stopped else run_case(case, self._backend, self._options)
+            yield None if self._stopped else run_case(case.load(), self._backend, self._options)
 
     def stop(self) -> None:
         """Begin no other case."""
@@ -63,7 +62,7 @@ class Here:
 
 
 def run_all(
-    cases: Sequence[Case], executors: Sequence[Executor], repetitions: int = 1
+    cases: Sequence[Planned], executors: Sequence[Executor], repetitions: int = 1
 ) -> Iterator[list[Record]]:
     """Return for each case its records on all backends, in the order of the cases.
 
@@ -71,12 +70,32 @@ def run_all(
 
     With several repetitions there is still one record per case and backend: see ``merged``.
     """
-    repeated = list(chain.from_iterable(repeat(case, repetitions) for case in cases))
+    repeated = cases if repetitions == 1 else _Repeated(cases, repetitions)
     streams: list[Iterable[Record | None]] = [
         _merged_stream(executor.run(repeated), repetitions) for executor in executors
     ]
     for group in zip(*streams, strict=True):
         yield [record for record in group if record is not None]
+
+
+class _Repeated(Sequence[Planned]):
+    """Each case so often, one after the other."""
+
+    def __init__(self, cases: Sequence[Planned], repetitions: int) -> None:
+        self._cases = cases
+        self._repetitions = repetitions
+
+    def __len__(self) -> int:
+        return len(self._cases) * self._repetitions
+
+    @overload
+    def __getitem__(self, index: int) -> Planned: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Planned]: ...
+    def __getitem__(self, index: int | slice) -> Planned | Sequence[Planned]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return self._cases[range(len(self))[index] // self._repetitions]
 
 
 def _merged_stream(records: Iterator[Record | None], repetitions: int) -> Iterator[Record | None]:

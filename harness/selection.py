@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from array import array
 from collections.abc import Callable, Sequence
 
-from .case import Case
+from .case import Planned
+from .plan import Plan
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 #: Deeper expressions are refused.
@@ -18,13 +20,13 @@ class BadExpression(ValueError):
 
 
 def choose(
-    cases: Sequence[Case],
+    cases: Plan,
     *,
     keyword: str = "",
     operators: Sequence[str] = (),
     opsets: Sequence[int] = (),
     dtypes: Sequence[str] = (),
-) -> list[Case]:
+) -> Plan:
     """Return the cases that fit all that is given.
 
     ``keyword`` is an expression as pytest's ``-k``: words of ids with and, or, not.
@@ -32,22 +34,24 @@ def choose(
     """
     matches = parse_keyword(keyword) if keyword.strip() else lambda _: True
     names = {name.lower() for name in operators}
-    return [
-        case
-        for case in cases
-        if matches(case.id)
-        and (not names or names & {case.operator.lower(), _full_name(case).lower()})
-        and (not opsets or case.opset in opsets)
-        and (not dtypes or case.dtypes & set(dtypes))
-    ]
+    if not (keyword.strip() or operators or opsets or dtypes):
+        return cases
+    return cases.where(
+        lambda case: bool(
+            matches(case.id)
+            and (not names or names & {case.operator.lower(), _full_name(case).lower()})
+            and (not opsets or case.opset in opsets)
+            and (not dtypes or case.dtypes & set(dtypes))
+        )
+    )
 
 
-def shard(cases: Sequence[Case], index: int, count: int) -> list[Case]:
+def shard(cases: Plan, index: int, count: int) -> Plan:
     """Return the part ``index`` (from 1) of ``count`` parts.
 
     A case stays in its part when others are added or taken away: its id decides.
     """
-    return [case for case in cases if _digest(case.id) % count == index - 1]
+    return cases.where(lambda case: _digest(case.id) % count == index - 1)
 
 
 def _digest(text: str) -> int:
@@ -55,12 +59,13 @@ def _digest(text: str) -> int:
     return int.from_bytes(raw[:8], "big")
 
 
-def shuffled(cases: Sequence[Case], seed: int) -> list[Case]:
+def shuffled(cases: Plan, seed: int) -> Plan:
     """Return the cases in an order that the seed decides, the same on every machine."""
-    return sorted(cases, key=lambda case: _digest(f"{seed}:{case.id}"))
+    digests = array("Q", (_digest(f"{seed}:{case.id}") for case in cases))
+    return cases.at(sorted(range(len(cases)), key=digests.__getitem__))
 
 
-def _full_name(case: Case) -> str:
+def _full_name(case: Planned) -> str:
     return f"{case.domain or 'ai.onnx'}.{case.operator}"
 
 

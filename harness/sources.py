@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
-from . import suite, testdata
+from . import filecache, suite, testdata
+from .archive import Shelf
 from .case import Case
 from .casefile import Loaded, load
+from .errors import CaseError
 from .errors import Path as PathInside
+from .filecache import filling
+from .plan import Loose, Place, Plan, Shelved
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -24,80 +28,126 @@ class NoSuchSource(ValueError):
     """A SOURCE of the command line leads nowhere."""
 
 
-@dataclass(slots=True)
-class _Place:
+@dataclass(frozen=True, slots=True)
+class _Found:
     """A file of cases, a folder of test data or a suite, and what ids call it.
 
-    ``kind`` is ``yaml``, ``data`` or ``suite``; a YAML file is read once, and whole.
+    ``kind`` is ``yaml``, ``data`` or ``suite``.
     """
 
     kind: str
     path: Path
     name: str
-    whole: Loaded | None = None
 
-    def titles(self) -> list[str]:
-        """Return the titles of its cases, without reading them where that is possible."""
-        if self.kind == "suite":
-            return suite.suite_titles(self.name)
-        if self.kind == "data":
-            return testdata.titles(self.path)
-        return [case.title for case in self.read().cases]
-
-    def read(self) -> Loaded:
-        """Return all of a YAML file."""
-        if self.whole is None:
-            self.whole = load(self.path, self.name)
-        return self.whole
-
-    def load(self, wanted: str) -> Loaded:
-        """Read its cases: those of an id, ``name`` or ``name[variant]``; all where it is empty."""
+    def shelf(self) -> Shelf | None:
+        """Return where the archive of its cases is, if it has one."""
         if self.kind == "yaml":
-            return _select(self.read(), wanted)
-        chosen = None
-        if wanted:
-            chosen = [t for t in self.titles() if wanted in (t, t.partition("[")[0])]
-        if self.kind == "suite":
-            return suite.load_suite(self.name, chosen)
-        return testdata.load_tests(self.path, self.name, chosen)
+            return filecache.shelf(self.path)
+        return suite.shelf(self.name) if self.name in suite.CACHED else None
+
+    def place(self, shelf: Shelf | None, wanted: str) -> Place:
+        """Open it; of what is read at once, only the cases of an id, all where it is empty."""
+        if shelf is not None:
+            try:
+                shelf.use(lambda archive: archive.heads)
+            except Exception as error:  # whatever the modules of a broken onnx raise
+                if self.kind == "yaml":
+                    raise
+                return Loose(self.name, [], [suite.broken(self.name, "", error)])
+            return Shelved(self.name, shelf)
+        if self.kind == "yaml":
+            loaded = load(self.path, self.name)
+        elif self.kind == "suite":
+            chosen = _chosen(suite.suite_titles(self.name), wanted)
+            loaded = suite.load_suite(self.name, chosen)
+        else:
+            chosen = _chosen(testdata.titles(self.path), wanted)
+            loaded = testdata.load_tests(self.path, self.name, chosen)
+        return Loose(self.name, loaded.cases, loaded.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What the sources hold: the plan of all cases, and the mistakes found on the way."""
+
+    cases: Plan
+    errors: list[CaseError]
 
 
 def load_all(sources: list[str]) -> Loaded:
-    """Load all sources in order; a case that two of them name is taken once.
+    """Load all sources in order, every case in full; otherwise as ``plan_all``."""
+    planning = plan_all(sources)
+    return Loaded(list(planning.cases.loaded()), planning.errors)
 
-    With no source, the bundled cases. Raises ``NoSuchSource``.
+
+def plan_all(sources: list[str], jobs: int = 1) -> Planning:
+    """Plan all cases of the sources in order; a case that two of them name is taken once.
+
+    With no source, the bundled cases.
+    Case files that are not in the cache are read by as many as ``jobs`` processes.
+    Raises ``NoSuchSource``.
     """
-    everything = Loaded()
-    seen: set[tuple[Path, str]] = set()
+    places: list[Place] = []
+    chosen: list[tuple[int, int]] = []
+    errors: list[CaseError] = []
+    taken: dict[Path, Collection[int]] = {}
     reported: set[tuple[Path, str, int | None, PathInside, str]] = set()
-    places: dict[tuple[Path, str], _Place] = {}
     for source in sources or ["cases"]:
         text, wanted = split_id(source)
-        found = [
-            places.setdefault((place.path, place.name), place)
-            for place in _places(text, bundled=not sources)
-        ]
-        chosen = [(place, place.load(wanted)) for place in found]
-        if wanted and not any(c.cases or c.errors for _, c in chosen):
-            raise NoSuchSource(_no_case(text, wanted, found))
-        for place, part in chosen:
-            path = place.path.resolve()
-            everything.cases += [c for c in part.cases if (path, c.title) not in seen]
-            seen.update((path, c.title) for c in part.cases)
-            for error in part.errors:
+        found = _find(text, bundled=not sources)
+        matched = False
+        for path, place in _opened(found, wanted, jobs):
+            numbers, mistakes = _of_id(place, wanted)
+            matched = matched or bool(numbers or mistakes)
+            before = taken.get(path, ())
+            chosen += [(len(places), number) for number in numbers if number not in before]
+            taken[path] = {*before, *numbers} if wanted else numbers
+            places.append(place)
+            for error in mistakes:
                 within = error.file.removeprefix(place.name)
                 mistake = (path, within, error.line, error.path, error.seen)
                 if mistake not in reported:
-                    everything.errors.append(error)
+                    errors.append(error)
                     reported.add(mistake)
-    return everything
+        if wanted and not matched:
+            raise NoSuchSource(_no_case(text, wanted, found))
+    return Planning(Plan(places, chosen), errors)
+
+
+def _opened(found: Sequence[_Found], wanted: str, jobs: int) -> Iterator[tuple[Path, Place]]:
+    """Open the places of a source, one after the other, and say where they are."""
+    shelves = [(one, one.shelf()) for one in found]
+    files = [(s, one.path.stat().st_size) for one, s in shelves if s and one.kind == "yaml"]
+    with filling(files, jobs) as wait:
+        for one, shelf in shelves:
+            if shelf is not None:
+                wait(shelf)
+            yield one.path.resolve(), one.place(shelf, wanted)
+
+
+def _of_id(place: Place, wanted: str) -> tuple[Sequence[int], list[CaseError]]:
+    """Return the numbers and the mistakes of an id; all where it is empty."""
+    titles, errors = place.titles(), place.errors()
+    if not wanted:
+        return range(len(titles)), errors
+    numbers = [i for i, title in enumerate(titles) if wanted in (title, _name(title))]
+    return numbers, [e for e in errors if not e.case or _names(e.case, wanted)]
+
+
+def _name(title: str) -> str:
+    """Return the name of a case, without the variant."""
+    return title.partition("[")[0]
+
+
+def _chosen(titles: list[str], wanted: str) -> list[str] | None:
+    return [t for t in titles if wanted in (t, _name(t))] if wanted else None
 
 
 def load_cases(name: str, ids: Collection[str]) -> dict[str, Case]:
     """Return the cases with these ids from one place, ``name``: what stands before their ``::``.
 
-    It is a case file, a folder of test data or a suite; no more of it is read than is needed,
-    and a case file once in a process. Ids that are not there are left out.
+    It is a case file, a folder of test data or a suite; no more of it is read than is needed.
+    Ids that are not there are left out.
     Raises ``NoSuchSource`` where ``name`` leads nowhere.
     """
     titles = {case_id.removeprefix(f"{name}::") for case_id in ids}
@@ -106,20 +156,23 @@ def load_cases(name: str, ids: Collection[str]) -> dict[str, Case]:
             cases = suite.load_suite(name, titles).cases
         except suite.UnknownSuite as error:
             raise NoSuchSource(str(error)) from None
-    else:
-        path = locate(name)
-        if path.is_dir():
-            cases = testdata.load_tests(path, name, titles).cases
-        elif path.is_file():
-            cases = _cases_of_file(path, name)
-        else:
-            raise NoSuchSource(f"{name} is neither a case file nor a folder of ONNX test data")
-    return {case.id: case for case in cases if case.id in ids}
+        return {case.id: case for case in cases}
+    path = locate(name)
+    if path.is_dir():
+        return {case.id: case for case in testdata.load_tests(path, name, titles).cases}
+    if not path.is_file():
+        raise NoSuchSource(f"{name} is neither a case file nor a folder of ONNX test data")
+    place = _place_of_file(path, name)
+    numbers = [i for i, title in enumerate(place.titles()) if title in titles]
+    cases = [place.planned(number).load() for number in numbers]
+    return {case.id: case for case in cases}
 
 
-@cache
-def _cases_of_file(path: Path, name: str) -> list[Case]:
-    return load(path, name).cases
+@lru_cache(maxsize=8)
+def _place_of_file(path: Path, name: str) -> Place:
+    """Open a case file, once for several batches of it."""
+    found = _Found("yaml", path, name)
+    return found.place(found.shelf(), "")
 
 
 def locate(name: str) -> Path:
@@ -141,12 +194,12 @@ def split_id(source: str) -> tuple[str, str]:
     return path, wanted
 
 
-def _places(text: str, *, bundled: bool) -> list[_Place]:
+def _find(text: str, *, bundled: bool) -> list[_Found]:
     """Return the places of a source, in the order of their paths."""
     if suite.is_suite(text):
         if text not in suite.SUITES:
             raise NoSuchSource(_no_suite(text))
-        return [_Place("suite", Path(text), text)]
+        return [_Found("suite", Path(text), text)]
     path = BUNDLED if bundled else locate(text)
     name = text.rstrip("/") or text or "."
     if not os.path.exists(path):  # noqa: PTH110
@@ -158,13 +211,13 @@ def _places(text: str, *, bundled: bool) -> list[_Place]:
             raise NoSuchSource(f"{text} is a model; {hint}")
         if path.suffix not in SUFFIXES:
             raise NoSuchSource(f"{text} is no case file; {wanted}")
-        return [_Place("yaml", path, Path(name).as_posix())]
+        return [_Found("yaml", path, Path(name).as_posix())]
     found = [("yaml", p) for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
     found += [("data", p) for p in testdata.find_tests(path)]
     if not found:
         raise NoSuchSource(f"{text} holds no case file; {wanted}, and no ONNX test data")
     found.sort(key=lambda place: place[1])
-    return [_Place(kind, p, (Path(name) / p.relative_to(path)).as_posix()) for kind, p in found]
+    return [_Found(kind, p, (Path(name) / p.relative_to(path)).as_posix()) for kind, p in found]
 
 
 def _no_suite(text: str) -> str:
@@ -173,28 +226,18 @@ def _no_suite(text: str) -> str:
     return f"{text} is no suite; there are {', '.join(suite.SUITES)}{hint}"
 
 
-def _select(loaded: Loaded, wanted: str) -> Loaded:
-    """Return the cases of an id, ``name`` or ``name[variant]``; all where it is empty."""
-    if not wanted:
-        return loaded
-    return Loaded(
-        [c for c in loaded.cases if wanted in (c.name, c.title)],
-        [e for e in loaded.errors if not e.case or _names(e.case, wanted)],
-    )
-
-
 def _names(title: str, wanted: str) -> bool:
     """Whether a title, whose variant may be unknown, and an id may mean the same case."""
     whole = "[" in title and "[" in wanted
     return title == wanted if whole else title.partition("[")[0] == wanted.partition("[")[0]
 
 
-def _no_case(text: str, wanted: str, places: list[_Place]) -> str:
+def _no_case(text: str, wanted: str, found: Sequence[_Found]) -> str:
     known = {
         title: place.name
-        for place in places
+        for _, place in _opened(found, "", 1)
         for whole in place.titles()
-        for title in (whole.partition("[")[0], whole)
+        for title in (_name(whole), whole)
     }
     near = get_close_matches(wanted, sorted(known), n=3, cutoff=0.5)
     ids = [f"{known[title]}::{title}" for title in near]

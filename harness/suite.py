@@ -10,34 +10,24 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-import os
-import platform
 import re
-import struct
-import sys
-import tempfile
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
-from io import BytesIO
 from pathlib import Path
-from time import time
-from typing import Any, BinaryIO
+from typing import Any
 
-import ml_dtypes
-import msgspec
 import numpy as np
 import onnx
-from onnx import ModelProto, TypeProto, helper
-from platformdirs import user_cache_dir
+from onnx import ModelProto, TypeProto
 
 from . import testdata
-from .case import Call, Case, Expected, MustFail
+from .archive import Archive, Head, Made, Mistake, Shelf, cache_folder, environment, stamp
+from .case import Case, Expected
 from .casefile import Loaded
-from .dtypes import element_type_of_number
-from .errors import CaseError, count, path_text
-from .values import value_of
+from .errors import CaseError, count
+from .packed import pack, unpack
 
 PREFIX = "onnx:"
 #: What ids call the suites, and what is in them.
@@ -50,23 +40,12 @@ SUITES = {
 }
 #: The suites that are kept in the cache.
 CACHED = ("onnx:node", "onnx:simple")
-#: Raise it when the archive, or what is put into it, changes.
-FORMAT = 2
-#: Archives of other versions that are kept beside the newest one.
-KEEP = 4
 
 _DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
-_MAGIC = b"opcheck archive\n"
-#: Magic, key, sizes of index and of the whole, checksum of the index.
-_HEAD = struct.Struct("<16s32sQQ16s")
 
 
 class UnknownSuite(ValueError):
     """The name begins like that of a suite, and there is none."""
-
-
-class Damaged(Exception):
-    """An archive is not as it was written."""
 
 
 def is_suite(name: str) -> bool:
@@ -79,7 +58,7 @@ def suite_titles(name: str) -> list[str]:
     _check(name)
     if name in CACHED:
         try:
-            return list(_archive(name).entries)
+            return shelf(name).use(lambda archive: [head.title for head in archive.heads])
         except Exception:  # what keeps the cases from being generated, loading them reports
             return []
     if name == "onnx:light":
@@ -91,7 +70,10 @@ def load_suite(name: str, wanted: Collection[str] | None = None) -> Loaded:
     """Read a suite, or only its cases with these titles; raises ``UnknownSuite``."""
     _check(name)
     if name in CACHED:
-        return _from_archive(name, wanted)
+        try:
+            return shelf(name).use(partial(_cases, name=name, wanted=wanted))
+        except Exception as error:  # whatever the modules of a broken installation raise
+            return Loaded(errors=[broken(name, "", error)])
     loaded = Loaded()
     parts: Iterator[Loaded]
     if name == "onnx:light":
@@ -149,300 +131,50 @@ def _light(path: Path, name: str) -> Loaded:
             testdata.make_case(name, title, "", model, inputs, outputs, rtol=rtol, atol=atol)
         )
     except Exception as error:  # whatever a broken installation raises
-        loaded.errors.append(_broken(name, title, error))
+        loaded.errors.append(broken(name, title, error))
     return loaded
 
 
-def _broken(name: str, title: str, error: Exception) -> CaseError:
+def broken(name: str, title: str, error: Exception) -> CaseError:
+    """Return what keeps a suite, or one case of it, from being read."""
     seen = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     wanted = f"a test case of onnx {onnx.__version__}"
     hint = "python -m pip install --force-reinstall onnx"
     return CaseError((), seen, wanted, file=name, case=title, hint=hint)
 
 
-# What is put into an archive, and taken out of it.
-
-
-class _Value(msgspec.Struct, array_like=True):
-    """A value: a tensor with its bytes or strings, or a container with its type.
-
-    Of kind ``random`` is a tensor without values.
-    """
-
-    kind: str
-    number: int = 0
-    shape: tuple[int, ...] = ()
-    data: bytes = b""
-    strings: list[str] = []
-    items: list[_Value] = []
-    keys: list[str | int] = []
-    type: bytes = b""
-
-
-class _Stored(msgspec.Struct, array_like=True):
-    """A case, with its model and values as bytes."""
-
-    name: str
-    variant: str
-    operator: str
-    domain: str
-    opset: int
-    since_version: int
-    model: bytes
-    text: str
-    inputs: list[tuple[str, _Value]]
-    outputs: list[tuple[str, _Value]]
-    rtol: float
-    atol: float
-    dtypes: list[str]
-
-    @property
-    def title(self) -> str:
-        """Name and variant."""
-        return f"{self.name}[{self.variant}]" if self.variant else self.name
-
-
-_ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(_Stored).decode
-
-
-def _packed(value: Expected) -> _Value:
-    if value.kind != "tensor":
-        items, keys = [_packed(item) for item in value.items], list(value.keys)
-        proto = value.type.SerializeToString(deterministic=True)
-        return _Value(value.kind, items=items, keys=keys, type=proto)
-    number = value.type.tensor_type.elem_type
-    if value.value is None:
-        return _Value("random", number, tuple(s for s in value.shape if s is not None))
-    shape = value.value.shape
-    if value.value.dtype.kind == "O":
-        return _Value("tensor", number, shape, strings=value.value.reshape(-1).tolist())
-    return _Value("tensor", number, shape, value.value.tobytes())
-
-
-def _unpacked(stored: _Value) -> Expected:
-    if stored.kind not in ("tensor", "random"):
-        proto = TypeProto.FromString(stored.type)
-        items = tuple(_unpacked(item) for item in stored.items)
-        return Expected(stored.kind, proto, items=items, keys=tuple(stored.keys))
-    element = element_type_of_number(stored.number)
-    assert element is not None
-    proto = helper.make_tensor_type_proto(stored.number, stored.shape)
-    if stored.kind == "random":
-        return Expected("tensor", proto, element.dtype, stored.shape)
-    if element.name == "string":
-        array = np.array(stored.strings, object).reshape(stored.shape)
-    else:
-        array = np.frombuffer(stored.data, element.dtype).reshape(stored.shape).copy()
-    return Expected("tensor", proto, element.dtype, stored.shape, array)
-
-
-def _decoded(blob: bytes, suite: str) -> Case:
-    stored = _DECODE(blob)
-    names = tuple(name for name, _ in stored.outputs)
-    outputs = tuple(_unpacked(value) for _, value in stored.outputs)
-    return Case(
-        id=f"{suite}::{stored.title}",
-        file=suite,
-        line=0,
-        name=stored.name,
-        variant=stored.variant,
-        operator=stored.operator,
-        domain=stored.domain,
-        opset=stored.opset,
-        since_version=stored.since_version,
-        call=Call(
-            ModelProto.FromString(stored.model),
-            {name: value_of(_unpacked(value)) for name, value in stored.inputs},
-        ),
-        output_names=names,
-        alternatives=(outputs,),
-        model_text=stored.text,
-        tolerances=testdata.tolerances(names, outputs, stored.rtol, stored.atol),
-        dtypes=frozenset(stored.dtypes),
-    )
-
-
-# The archive: a file with an index, and one block of bytes for each case.
-
-
-def _checksum(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16).digest()
-
-
-class _Index(msgspec.Struct, array_like=True):
-    """What an archive holds: title, offset, size and checksum of each case; and the bad ones."""
-
-    entries: list[tuple[str, int, int, bytes]]
-    errors: list[tuple[str, str, str]]
-
-
-def assemble(key: bytes, blobs: dict[str, bytes], errors: list[tuple[str, str, str]]) -> bytes:
-    """Return the bytes of an archive."""
-    entries, offset = [], 0
-    for title, blob in blobs.items():
-        entries.append((title, offset, len(blob), _checksum(blob)))
-        offset += len(blob)
-    index = _ENCODE(_Index(entries, errors))
-    total = _HEAD.size + len(index) + offset
-    head = _HEAD.pack(_MAGIC, key, len(index), total, _checksum(index))
-    return b"".join((head, index, *blobs.values()))
-
-
-class Archive:
-    """Cases by title, in a file or in memory.
-
-    ``opened`` returns the archive as a file, each time anew.
-    The index is read at once; raises ``Damaged``, or ``OSError``.
-    """
-
-    def __init__(self, opened: Callable[[], BinaryIO], key: bytes) -> None:
-        self._opened = opened
-        with opened() as file:
-            head = file.read(_HEAD.size)
-            if len(head) != _HEAD.size:
-                raise Damaged
-            magic, its_key, size, total, checksum = _HEAD.unpack(head)
-            if (magic, its_key) != (_MAGIC, key) or file.seek(0, os.SEEK_END) != total:
-                raise Damaged
-            file.seek(_HEAD.size)
-            data = file.read(size) if size <= total else b""
-        if _checksum(data) != checksum:
-            raise Damaged
-        try:
-            index = msgspec.msgpack.decode(data, type=_Index)
-        except msgspec.MsgspecError as error:
-            raise Damaged from error
-        self._start = _HEAD.size + size
-        self.errors = index.errors
-        self.entries = {title: (at, size, sum_) for title, at, size, sum_ in index.entries}
-
-    def blobs(self, titles: Iterable[str]) -> Iterator[bytes]:
-        """Return the bytes of these cases; raises ``Damaged``, or ``OSError``."""
-        with self._opened() as file:
-            for title in titles:
-                offset, size, checksum = self.entries[title]
-                file.seek(self._start + offset)
-                blob = file.read(size)
-                if _checksum(blob) != checksum:
-                    raise Damaged
-                yield blob
-
-
-#: The archives that this process has opened, by the path of their file.
-_OPEN: dict[Path, Archive] = {}
-
-
-def _from_archive(name: str, wanted: Collection[str] | None) -> Loaded:
-    """Read cases from the archive of a suite; one that turns out to be damaged is made anew."""
-    try:
-        for opened in (_archive, _filled):
-            with suppress(Damaged, OSError, msgspec.MsgspecError, ValueError):
-                return _cases(opened(name), name, wanted)
-        return _cases(_in_memory(name), name, wanted)
-    except Exception as error:  # whatever the modules of a broken installation raise
-        return Loaded(errors=[_broken(name, "", error)])
+# The archives.
 
 
 def _cases(archive: Archive, name: str, wanted: Collection[str] | None) -> Loaded:
     """Read cases from an archive; raises ``Damaged``, or whatever damaged bytes lead to."""
-    titles = [title for title in archive.entries if wanted is None or title in wanted]
-    errors = [
-        CaseError((), seen, due, file=name, case=title)
-        for title, seen, due in archive.errors
-        if wanted is None or title in wanted
-    ]
-    return Loaded([_decoded(blob, name) for blob in archive.blobs(titles)], errors)
+    numbers = [i for i, h in enumerate(archive.heads) if wanted is None or h.title in wanted]
+    errors = [m.error(name) for m in archive.mistakes if wanted is None or m.case in wanted]
+    blobs = zip(numbers, archive.blobs(numbers), strict=True)
+    return Loaded([unpack(archive.heads[i], blob, name) for i, blob in blobs], errors)
 
 
-def cache_folder() -> Path:
-    """Return the folder of the cache: ``OPCHECK_CACHE``, or the user's own."""
-    return Path(os.environ.get("OPCHECK_CACHE") or user_cache_dir("opcheck"))
+def shelf(name: str) -> Shelf:
+    """Return where the archive of a suite is, and how it is made."""
+    return Shelf(archive_path(name), archive_key(name), partial(_generated, name))
 
 
 def archive_path(name: str) -> Path:
     """Return where the archive of a suite is; other versions of it stand beside it."""
-    return cache_folder() / f"{name.removeprefix(PREFIX)}-{archive_key(name).hex()[:16]}.cases"
+    key = archive_key(name).hex()[:16]
+    return cache_folder() / f"{name.removeprefix(PREFIX)}-{key}.cases"
 
 
 @cache
 def archive_key(name: str) -> bytes:
-    """Return a digest of all that decides what an archive holds.
-
-    The files of onnx count with size and time: in a checkout they change under one version.
-    """
+    """Return a digest of all that decides what an archive holds."""
     try:
         pillow = importlib.metadata.version("pillow")  # with it, onnx draws images anew
     except importlib.metadata.PackageNotFoundError:
         pillow = ""
-    package = Path(onnx.__file__).parent
-    files = sorted((*(package / "backend" / "test" / "case").rglob("*.py"), *package.glob("*.so")))
-    stamps = [
-        (str(path.relative_to(package)), status.st_size, status.st_mtime_ns)
-        for path in files
-        for status in (path.stat(),)
-    ]
-    versions = (onnx.__version__, np.__version__, ml_dtypes.__version__, pillow)
-    machine = (sys.version_info[:2], platform.machine(), sys.byteorder)
-    return hashlib.sha256(repr((FORMAT, name, versions, machine, stamps)).encode()).digest()
-
-
-def _open(path: Path) -> BinaryIO:
-    return path.open("rb")
-
-
-def _archive(name: str) -> Archive:
-    """Return the archive of a suite; fill it where there is none, or a damaged one."""
-    path = archive_path(name)
-    if path not in _OPEN:
-        try:
-            _OPEN[path] = Archive(partial(_open, path), archive_key(name))
-        except (Damaged, OSError):
-            return _filled(name)
-    return _OPEN[path]
-
-
-def _filled(name: str) -> Archive:
-    """Generate a suite and write its archive; keep it in memory where that cannot be."""
-    path, data = archive_path(name), _generated(name)
-    try:
-        _write(path, data)
-        _OPEN[path] = Archive(partial(_open, path), archive_key(name))
-        _prune(path)
-    except (Damaged, OSError):
-        _OPEN[path] = Archive(partial(BytesIO, data), archive_key(name))
-    return _OPEN[path]
-
-
-def _in_memory(name: str) -> Archive:
-    """Generate a suite and keep it in this process."""
-    path = archive_path(name)
-    _OPEN[path] = Archive(partial(BytesIO, _generated(name)), archive_key(name))
-    return _OPEN[path]
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file so that others see the old one or the new one, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
-    temporary = Path(name)
-    try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
-            file.write(data)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _prune(path: Path) -> None:
-    """Remove the oldest archives of a suite, and what killed processes left."""
-    suite = path.name.rpartition("-")[0]
-    with suppress(OSError):
-        archives = sorted(path.parent.glob(f"{suite}-*.cases"), key=lambda p: p.stat().st_mtime)
-        old = [p for p in path.parent.glob("*.part") if p.stat().st_mtime < time() - 3600]
-        for stale in (*archives[: -KEEP - 1], *old):
-            stale.unlink(missing_ok=True)
+    tests = sorted((Path(onnx.__file__).parent / "backend" / "test" / "case").rglob("*.py"))
+    decisive = (name, environment(), pillow, list(map(stamp, tests)))
+    return hashlib.sha256(repr(decisive).encode()).digest()
 
 
 # Generating.
@@ -472,29 +204,25 @@ def _tests(name: str) -> list[Any]:
         return [test for test in collect_model_testcases() if test.kind == "simple"]
 
 
-def _generated(name: str) -> bytes:
-    """Generate all cases of a suite; return them as an archive."""
+def _generated(name: str) -> Made:
+    """Generate all cases of a suite."""
     tests = _tests(name)
     models = {test.name: test.model for test in tests}
-    blobs: dict[str, bytes] = {}
-    errors: list[tuple[str, str, str]] = []
+    packed: list[tuple[Head, bytes]] = []
+    mistakes: list[Mistake] = []
     for test in tests:
         twin = models.get(re.sub(r"_expanded(_ver\d+)?$", "", test.name), test.model)
         for i, (inputs, outputs) in enumerate(test.data_sets):
             variant = str(i) if len(test.data_sets) > 1 else ""
             try:
-                stored = _stored(name, test, variant, inputs, outputs, twin)
+                packed.append(pack(_case(name, test, variant, inputs, outputs, twin)))
             except CaseError as error:
-                title = f"{test.name}[{variant}]" if variant else test.name
-                errors.append((title, f"{path_text(error.path)}: {error.seen}", error.wanted))
-                continue
-            blobs[stored.title] = _ENCODE(stored)
-    return assemble(archive_key(name), blobs, errors)
+                error.case = f"{test.name}[{variant}]" if variant else test.name
+                mistakes.append(Mistake.of(error))
+    return Made(packed, mistakes)
 
 
-def _stored(
-    suite: str, test: Any, variant: str, inputs: Any, outputs: Any, twin: ModelProto
-) -> _Stored:
+def _case(suite: str, test: Any, variant: str, inputs: Any, outputs: Any, twin: ModelProto) -> Case:
     """Return one data set of a test case of onnx; ``twin`` is the model that is not expanded."""
     model: ModelProto = test.model
     types = {value.name: value.type for value in model.graph.input}
@@ -507,23 +235,8 @@ def _stored(
     wanted = [
         _read(o.name, value, o.type) for o, value in zip(model.graph.output, outputs, strict=True)
     ]
-    case = testdata.make_case(suite, test.name, variant, model, read, wanted, tested=twin)
-    (outputs,) = case.alternatives
-    assert not isinstance(outputs, MustFail)
-    return _Stored(
-        test.name,
-        variant,
-        case.operator,
-        case.domain,
-        case.opset,
-        case.since_version,
-        model.SerializeToString(deterministic=True),
-        case.model_text,
-        [(key, _packed(value)) for key, value in read.items()],
-        [(key, _packed(value)) for key, value in zip(case.output_names, outputs, strict=True)],
-        test.rtol,
-        test.atol,
-        sorted(case.dtypes),
+    return testdata.make_case(
+        suite, test.name, variant, model, read, wanted, rtol=test.rtol, atol=test.atol, tested=twin
     )
 
 

@@ -127,7 +127,6 @@ def make_case(
         for name, value in zip(names, outputs, strict=True)
     ]
     return Case(
-        id=f"{file}::{name}[{variant}]" if variant else f"{file}::{name}",
         file=file,
         line=0,
         name=name,

@@ -15,7 +15,15 @@ from onnx import TypeProto, helper
 
 from .case import Expected, Value
 from .caseformat import ValueSpec
-from .dtypes import ElementType, element_type, element_type_of_number, parse_type, type_text
+from .dtypes import (
+    ELEMENT_TYPES,
+    ElementType,
+    element_type,
+    element_type_of_number,
+    parse_type,
+    tensor_type,
+    type_text,
+)
 from .errors import CaseError, count, shorten
 from .literals import BadLiteral, from_bits, to_array
 
@@ -25,7 +33,11 @@ MAX_ELEMENTS = 2**27
 MAX_RANK = 64
 #: How deep a type may nest.
 MAX_TYPE_DEPTH = 16
+#: The forms of a tensor, and of the other kinds of values.
 _FORMS = ("data", "bits", "fill", "npy")
+_CONTAINERS = ("sequence", "map", "optional")
+#: What a form is in a value that has another one.
+_ABSENT = {form: getattr(ValueSpec(), form) for form in (*_CONTAINERS, *_FORMS)}
 
 
 class ValueReader:
@@ -43,25 +55,19 @@ class ValueReader:
 
         Raises ``CaseError`` with the path inside the value.
         """
-        given = [f for f in ("sequence", "map") if getattr(spec, f) is not None]
-        given += ["optional"] if spec.optional is not msgspec.UNSET else []
-        given += [f for f in _FORMS if self._has(spec, f)]
+        given = [form for form, absent in _ABSENT.items() if getattr(spec, form) is not absent]
         if len(given) > 1:
             raise CaseError((), " and ".join(given), "one of them")
-        if spec.shape is not None and given and given[0] in ("sequence", "map", "optional"):
-            raise CaseError(("shape",), f"a shape beside {given[0]}", "a shape for a tensor only")
-        if spec.sequence is not None:
+        form = given[0] if given else ""
+        if spec.shape is not None and form in _CONTAINERS:
+            raise CaseError(("shape",), f"a shape beside {form}", "a shape for a tensor only")
+        if form == "sequence":
             return self._sequence(spec, output)
-        if spec.optional is not msgspec.UNSET:
+        if form == "optional":
             return self._optional(spec, output)
-        if spec.map is not None:
+        if form == "map":
             return self._map(spec, output)
-        return self._tensor(spec, output)
-
-    @staticmethod
-    def _has(spec: ValueSpec, form: str) -> bool:
-        value = getattr(spec, form)
-        return value is not msgspec.UNSET and not (form == "npy" and value is None)
+        return self._tensor(spec, form, output)
 
     def type(self, text: str | None) -> TypeProto:
         """Read a ``dtype:``, type parameters replaced."""
@@ -79,6 +85,9 @@ class ValueReader:
             ) from None  # fmt: skip
 
     def _element(self, spec: ValueSpec) -> ElementType:
+        found = ELEMENT_TYPES.get(self.types.get(spec.dtype or "", spec.dtype or ""))
+        if found:
+            return found
         proto = self.type(spec.dtype)
         if proto.WhichOneof("value") != "tensor_type":
             raise CaseError(("dtype",), shorten(spec.dtype), "an element type for a tensor")
@@ -140,33 +149,31 @@ class ValueReader:
                 raise CaseError(("map",), f"the key {error.seen}", error.wanted) from None
             scalar = ValueSpec(dtype=value_type, shape=[], data=raw)
             try:
-                items.append(self._tensor(scalar, output))
+                items.append(self._tensor(scalar, "data", output))
             except CaseError as error:
                 raise CaseError(("map", key), error.seen, error.wanted) from None
         return Expected("map", proto, items=tuple(items), keys=tuple(spec.map))
 
-    def _tensor(self, spec: ValueSpec, output: bool) -> Expected:
+    def _tensor(self, spec: ValueSpec, form: str, output: bool) -> Expected:
         element = self._element(spec)
         shape = None if spec.shape is None else _checked_shape(spec.shape, output)
-        given = any(self._has(spec, form) for form in _FORMS)
-        if shape is not None and (None in shape or (output and not given)):
-            if given:
+        if shape is not None and (None in shape or (output and not form)):
+            if form:
                 wanted = "no data: nothing is compared"
                 raise CaseError(("shape",), "a size of null beside data", wanted)
             # Without a size of null it is a random output; the builder sees to that.
-            proto = helper.make_tensor_type_proto(element.number, shape)
-            return Expected("tensor", proto, element.dtype, shape)
+            return Expected("tensor", tensor_type(element.number, shape), element.dtype, shape)
         sizes = None if shape is None else tuple(s for s in shape if s is not None)
         undefined = None
         if spec.npy is not None:
             array = self._npy(spec.npy, element, sizes)
-        elif spec.fill is not msgspec.UNSET:
+        elif form == "fill":
             array = _filled(spec.fill, element, sizes)
-        elif spec.bits is not msgspec.UNSET or spec.data is not msgspec.UNSET:
-            array, undefined = _literal(spec, element, sizes, output)
+        elif form:
+            array, undefined = _literal(getattr(spec, form), form, element, sizes, output)
         else:
             raise no_value()
-        proto = helper.make_tensor_type_proto(element.number, array.shape)
+        proto = tensor_type(element.number, array.shape)
         return Expected("tensor", proto, element.dtype, array.shape, array, undefined)
 
     def _npy(self, name: str, element: ElementType, shape: tuple[int, ...] | None) -> NDArray[Any]:
@@ -267,11 +274,9 @@ def _filled(fill: Any, element: ElementType, shape: tuple[int, ...] | None) -> N
 
 
 def _literal(
-    spec: ValueSpec, element: ElementType, shape: tuple[int, ...] | None, output: bool
+    raw: Any, key: str, element: ElementType, shape: tuple[int, ...] | None, output: bool
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     """Read ``data`` or ``bits``; return the array and its undefined elements."""
-    key = "data" if spec.data is not msgspec.UNSET else "bits"
-    raw = getattr(spec, key)
     nested = nested_shape(raw, key)
     _check_size(nested, len(nested), key)
     if shape is None:
@@ -281,11 +286,11 @@ def _literal(
         given = counts if len(nested) < 2 else f"data of shape {list(nested)}"
         raise CaseError(("shape",), f"{list(shape)} beside {given}", "a shape that fits its data")
     leaves = flat(raw)
-    missing = [i for i, leaf in enumerate(leaves) if leaf is None]
+    missing = [i for i, leaf in enumerate(leaves) if leaf is None] if None in leaves else []
     if missing and not output:
         raise CaseError((key, *_index(missing[0], nested)), "null in an input", "a value")
     read = to_array if key == "data" else from_bits
-    defined = [leaf for leaf in leaves if leaf is not None]
+    defined = [leaf for leaf in leaves if leaf is not None] if missing else leaves
     try:
         values = read(defined, element)
     except BadLiteral as error:
@@ -325,6 +330,8 @@ def nested_shape(raw: Any, key: str) -> tuple[int, ...]:
         return ()
     if not raw:
         return (0,)
+    if {list, dict}.isdisjoint(map(type, raw)):
+        return (len(raw),)
     first = nested_shape(raw[0], key)
     for i, row in enumerate(raw[1:], start=1):
         if isinstance(row, list) or first:
@@ -339,7 +346,7 @@ def flat(raw: Any) -> list[Any]:
     """Return the leaves of nested lists in order."""
     if not isinstance(raw, list):
         return [raw]
-    if not any(isinstance(row, list) for row in raw):
+    if list not in map(type, raw):
         return raw
     return [leaf for row in raw for leaf in flat(row)]
 

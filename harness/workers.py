@@ -11,7 +11,6 @@ So the parent knows at any time which case is running, for how long, and what is
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import signal
@@ -20,29 +19,31 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from pebble import ProcessExpired, ProcessPool
+from pebble import CONSTS, ProcessExpired, ProcessPool
 
 from . import worker
-from .case import Case
+from .case import Planned
+from .forkserver import quiet_forkserver
 from .judge import Options, blank
 from .record import Outcome, Record
 
 #: Seconds in which a worker must have its backend ready: some compile or load for long.
 START_LIMIT = 120.0
+#: So many workers in a row may die while they start before the backend is to blame.
+MAX_STARTS = 25
 #: Seconds that a batch should take; its size follows from the cases before.
 BATCH_SECONDS = 0.25
-MAX_BATCH = 64
-#: Seconds between two looks at the workers.
-LOOK = 0.02
+MAX_BATCH = 256
+#: Seconds between two looks at the workers, pebble's own included.
+LOOK = CONSTS.sleep_unit = 0.02
 #: Seconds that a worker may take to end a batch after its last record.
 GRACE = 2.0
 #: A file that catches what a backend prints is emptied when it grows beyond this.
@@ -76,13 +77,31 @@ class _Batch:
 
 @dataclass(slots=True)
 class _Queue:
-    """What is still to be run: runs of places that may share a batch, and single ones."""
+    """What is still to be run: places from ``fresh`` on, those that came back, and single ones."""
 
-    places: deque[int]
+    fresh: range
+    back: deque[int] = field(default_factory=deque)
     alone: deque[int] = field(default_factory=deque)
 
     def __bool__(self) -> bool:
-        return bool(self.places or self.alone)
+        return bool(self.fresh or self.back or self.alone)
+
+    def __len__(self) -> int:
+        """Return how many places may share batches."""
+        return len(self.fresh) + len(self.back)
+
+    def first(self) -> int:
+        """Return the next place that may share a batch."""
+        return self.back[0] if self.back else self.fresh[0]
+
+    def take(self) -> int:
+        """Return the next place that may share a batch, and take it out."""
+        place = self.first()
+        if self.back:
+            self.back.popleft()
+        else:
+            self.fresh = self.fresh[1:]
+        return place
 
 
 class Workers:
@@ -113,6 +132,7 @@ class Workers:
         self._running: list[_Batch] = []
         self._retired: list[threading.Thread] = []
         self._batches = 0
+        self._failed_starts = 0
         self._stopped = False
         self._seconds_per_case = BATCH_SECONDS
 
@@ -126,19 +146,38 @@ class Workers:
 
     def version(self) -> str:
         """Return the backend's version; raises ``BackendFailed`` where it does not start."""
-        try:
-            asked = self._idle[0].schedule(worker.version)
-            return str(asked.result(self._start_limit))
-        except TimeoutError as error:
-            raise BackendFailed(
-                f"the backend {self.backend} did not start: {self._not_ready()}"
-            ) from error
-        except (RuntimeError, OSError) as error:
-            raise BackendFailed(f"the backend {self.backend} did not start: {error}") from error
+        for tried in range(1, MAX_STARTS + 1):
+            # All are asked, so that all of them start now.
+            asked = [self._schedule(pool, worker.version) for pool in self._idle]
+            self._idle = [pool for pool, _ in asked]
+            try:
+                return str(asked[0][1].result(self._start_limit))
+            except TimeoutError as error:
+                raise self._failed(self._not_ready()) from error
+            except (RuntimeError, OSError) as error:
+                if tried == MAX_STARTS or not _by_others(error):
+                    raise self._failed(str(error)) from error
+                self._retire(self._idle[0])
+                self._idle[0] = self._new_pool()
+        raise AssertionError
 
-    def run(self, cases: Sequence[Case]) -> Iterator[Record | None]:
+    def _failed(self, why: str) -> BackendFailed:
+        return BackendFailed(f"the backend {self.backend} did not start: {why}")
+
+    def _schedule(
+        self, pool: ProcessPool, function: Callable[..., Any], *arguments: Any
+    ) -> tuple[ProcessPool, Future[Any]]:
+        """Hand a call to a worker; return it, or another if its pool turns out to be broken."""
+        try:
+            return pool, pool.schedule(function, args=arguments)
+        except RuntimeError:  # its worker died at a bad moment
+            self._retire(pool)
+            pool = self._new_pool()
+            return pool, pool.schedule(function, args=arguments)
+
+    def run(self, cases: Sequence[Planned]) -> Iterator[Record | None]:
         """Return one record per case, in order; ``None`` for a case left out after ``stop``."""
-        queue = _Queue(deque(range(len(cases))))
+        queue = _Queue(range(len(cases)))
         done: dict[int, Record] = {}
         tries: dict[int, int] = {}
         following = 0
@@ -160,31 +199,24 @@ class Workers:
         """Begin no other batch; what runs comes to its end."""
         self._stopped = True
 
-    def _submit(self, queue: _Queue, cases: Sequence[Case]) -> None:
+    def _submit(self, queue: _Queue, cases: Sequence[Planned]) -> None:
         """Hand a batch to an idle worker."""
         places = [queue.alone.popleft()] if queue.alone else self._next_places(queue, cases)
         name = cases[places[0]].file
         self._batches += 1
         path = Path(self._folder.name) / f"batch-{self._batches}"
-        pool = self._idle.pop()
-        arguments = (name, [cases[p].id for p in places], str(path))
-        try:
-            future: Future[Any] = pool.schedule(worker.run_batch, args=arguments)
-        except RuntimeError:  # the pool is broken: its worker died at a bad moment
-            self._retire(pool)
-            pool = self._new_pool()
-            future = pool.schedule(worker.run_batch, args=arguments)
+        ids = [cases[p].id for p in places]
+        pool, future = self._schedule(self._idle.pop(), worker.run_batch, name, ids, str(path))
         self._running.append(_Batch(places, path, pool, future, time.monotonic()))
 
-    def _next_places(self, queue: _Queue, cases: Sequence[Case]) -> list[int]:
+    def _next_places(self, queue: _Queue, cases: Sequence[Planned]) -> list[int]:
         """Take as many cases of one source as should fill a batch."""
-        share = -(-len(queue.places) // (2 * (len(self._idle) + len(self._running))))
+        share = -(-len(queue) // (2 * (len(self._idle) + len(self._running))))
         size = max(1, min(MAX_BATCH, share, int(BATCH_SECONDS / self._seconds_per_case)))
-        places = [queue.places.popleft()]
-        while queue.places and len(places) < size:
-            if cases[queue.places[0]].file != cases[places[0]].file:
-                break
-            places.append(queue.places.popleft())
+        places = [queue.take()]
+        file = cases[places[0]].file
+        while len(queue) and len(places) < size and cases[queue.first()].file == file:
+            places.append(queue.take())
         return places
 
     def _look(self, batch: _Batch, done: dict[int, Record]) -> None:
@@ -192,6 +224,7 @@ class Workers:
         entries = worker.read_progress(batch.path)
         if entries and not batch.pid:
             batch.pid = int(entries[0])
+            self._failed_starts = 0
             batch.since = time.monotonic()
         records = entries[1:]
         for place, raw in zip(batch.places[batch.seen :], records[batch.seen :], strict=False):
@@ -235,7 +268,7 @@ class Workers:
     def _finish(
         self,
         batch: _Batch,
-        cases: Sequence[Case],
+        cases: Sequence[Planned],
         done: dict[int, Record],
         queue: _Queue,
         tries: dict[int, int],
@@ -249,12 +282,15 @@ class Workers:
             record = self._fate(batch, cases[guilty], error)
             tried = tries.get(guilty, 0)
             again = record.outcome is Outcome.CRASHED and tried < _tries(error)
-            if again or (not batch.pid and tried < 2):
+            self._failed_starts += not batch.pid
+            if not batch.pid and batch.verdict is None and self._failed_starts < MAX_STARTS:
+                queue.alone.append(guilty)
+            elif again or (not batch.pid and tried < 2):
                 tries[guilty] = tried + 1
                 queue.alone.append(guilty)
             else:
                 done[guilty] = record
-            queue.places.extendleft(reversed(others))
+            queue.back.extendleft(reversed(others))
         if error is not None or batch.future.cancelled() or batch.verdict is not None:
             if batch.pid:
                 _kill_group(batch.pid)
@@ -263,7 +299,7 @@ class Workers:
         self._idle.append(batch.pool)
         batch.path.unlink(missing_ok=True)
 
-    def _fate(self, batch: _Batch, case: Case, error: BaseException | None) -> Record:
+    def _fate(self, batch: _Batch, case: Planned, error: BaseException | None) -> Record:
         """Say what became of the case during which a worker ended."""
         printed = worker.read_printed(worker.log_path(self._folder.name, batch.pid))
         if batch.verdict is not None and batch.verdict[0] is not Outcome.PASSED:
@@ -302,15 +338,19 @@ class Workers:
 
 
 def _tries(error: BaseException | None) -> int:
-    """Return how often a case is run again whose worker died.
+    """Return how often a case is run again whose worker died."""
+    return 5 if _by_others(error) else 1
+
+
+def _by_others(error: BaseException | None) -> bool:
+    """Whether a worker may have died of something outside.
 
     No runtime kills itself with SIGKILL: somebody else did, and may do so again.
     Where the pool broke before it saw how its worker ended, another try shows it.
     """
     if isinstance(error, BrokenExecutor):
-        return 5
-    killed = isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
-    return 5 if killed else 1
+        return True
+    return isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
 
 
 def _kill_group(pid: int) -> None:
@@ -338,24 +378,3 @@ def _death(code: int | None) -> str:
         return f"the process was killed by {signal.Signals(-code).name}"
     except ValueError:
         return f"the process was killed by signal {-code}"
-
-
-def quiet_forkserver() -> Any:
-    """Return the context whose processes are forked from a clean one, which prints nothing.
-
-    A worker that is stopped while it starts would print a traceback from there.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([worker.__name__])
-    kept = {stream: os.dup(stream) for stream in (1, 2)}
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        for stream in kept:
-            os.dup2(nowhere, stream)
-        forkserver.ensure_running()
-    finally:
-        for stream, original in kept.items():
-            os.dup2(original, stream)
-            os.close(original)
-        os.close(nowhere)
-    return context

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml import MappingNode, ScalarNode, SequenceNode
 
 from .errors import CaseError, shorten
 from .errors import Path as PathInside
@@ -71,9 +73,9 @@ class Document:
 
 def _inner(node: Any, part: str | int | None) -> tuple[Any, Any] | None:
     """Return the node that one part of a path leads to, behind the node that shows its place."""
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+    if isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
         return node.value[part], node.value[part]
-    if isinstance(node, yaml.MappingNode) and part is not None:
+    if isinstance(node, MappingNode) and part is not None:
         for key, value in node.value:
             if key.value == str(part):
                 return key, value
@@ -116,8 +118,9 @@ def _document(text: str, file: str) -> Document:
     if node is None:
         return Document(None, None)
     try:
-        _Sizes().check(node)
-        return Document(_built(node, ()), node)
+        if not isinstance(node, ScalarNode):
+            _Sizes().check(node)
+        return Document(_built(node, _Plain(_WORDS)), node)
     except CaseError as error:
         error.file = file
         raise
@@ -162,25 +165,25 @@ class _Sizes:
         self.around: set[int] = set()
 
     def check(self, node: Any) -> tuple[int, int]:
-        """Return how many values a node unfolds to, and how deep they nest.
+        """Return how many values a list or mapping unfolds to, and how deep they nest.
 
         Raises ``CaseError`` for more than the limits, and for an alias inside what it names.
         """
-        if isinstance(node, yaml.ScalarNode):
-            return 1, 0
         if id(node) in self.known:
             return self.known[id(node)]
-        line = node.start_mark.line + 1
         if id(node) in self.around:
             raise CaseError(
-                (), "an alias inside the value it names", "a value that ends", line=line
+                (), "an alias inside the value it names", "a value that ends", line=_line(node)
             )
-        total, depth = 1, 1
+        is_mapping = type(node) is MappingNode
+        children = [*chain.from_iterable(node.value)] if is_mapping else node.value
+        total, depth = 1 + len(children), 1
         if len(self.around) < MAX_DEPTH:
             self.around.add(id(node))
-            for child in _children(node):
-                size, height = self.check(child)
-                total, depth = total + size, max(depth, height + 1)
+            for child in children:
+                if type(child) is not ScalarNode:
+                    size, height = self.check(child)
+                    total, depth = total + size - 1, max(depth, height + 1)
             self.around.remove(id(node))
         else:
             depth = MAX_DEPTH + 1
@@ -188,54 +191,74 @@ class _Sizes:
             deep = f"lists and mappings nested more than {MAX_DEPTH} deep"
             many = f"more than {MAX_NODES} values, aliases counted"
             seen = deep if depth > MAX_DEPTH else many
-            raise CaseError((), seen, "a smaller document", line=line)
+            raise CaseError((), seen, "a smaller document", line=_line(node))
         self.known[id(node)] = total, depth
         return total, depth
 
 
-def _children(node: Any) -> list[Any]:
-    if isinstance(node, yaml.MappingNode):
-        return [child for pair in node.value for child in pair]
-    return list(node.value)
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1
 
 
-def _built(node: Any, path: PathInside) -> Any:
-    """Return the plain value of a node."""
-    line = node.start_mark.line + 1
+class _Plain(dict[str, Any]):
+    """What plain scalars mean, by their text: what a document repeats is read once."""
+
+    def __missing__(self, text: str) -> Any:
+        self[text] = value = _scalar(text)
+        return value
+
+
+def _built(node: Any, plain: _Plain) -> Any:
+    """Return the plain value of a node; an error has the path from there."""
     if node.tag != _NO_TAG:
         hint = "leave it out; quote what must be a string"
-        raise CaseError(path, f"the tag {node.tag}", "a value without a tag", hint=hint, line=line)
-    if isinstance(node, yaml.ScalarNode):
-        return _scalar(node, path, line)
-    if isinstance(node, yaml.SequenceNode):
-        return [_built(item, (*path, i)) for i, item in enumerate(node.value)]
+        wanted = "a value without a tag"
+        raise CaseError((), f"the tag {node.tag}", wanted, hint=hint, line=_line(node))
+    if isinstance(node, ScalarNode):
+        try:
+            return node.value if node.style else plain[node.value]
+        except CaseError as error:
+            error.line = _line(node)
+            raise
+    if isinstance(node, MappingNode):
+        return _mapping(node, plain)
+    items: list[Any] = []
+    try:
+        for item in node.value:
+            items.append(_built(item, plain))  # noqa: PERF401 - the error needs the index
+    except CaseError as error:
+        raise error.at(len(items)) from None
+    return items
+
+
+def _mapping(node: Any, plain: _Plain) -> dict[Any, Any]:
     result: dict[Any, Any] = {}
     for key_node, value_node in node.value:
-        line = key_node.start_mark.line + 1
-        if not isinstance(key_node, yaml.ScalarNode):
-            raise CaseError(path, "a list or mapping as a key", "a plain key", line=line)
-        key = _built(key_node, path)
+        if not isinstance(key_node, ScalarNode):
+            seen = "a list or mapping as a key"
+            raise CaseError((), seen, "a plain key", line=_line(key_node))
+        key = _built(key_node, plain)
         if key == "<<" and not key_node.style:
             hint = "name the whole value by an alias, or write it out"
-            raise CaseError(path, "a merge key <<", "no merge keys", hint=hint, line=line)
+            seen = "a merge key <<"
+            raise CaseError((), seen, "no merge keys", hint=hint, line=_line(key_node))
         if key in result:
-            raise CaseError(path, f"the key {shorten(key)} twice", "each key once", line=line)
-        result[key] = _built(value_node, (*path, key_node.value))
+            seen = f"the key {shorten(key)} twice"
+            raise CaseError((), seen, "each key once", line=_line(key_node))
+        try:
+            result[key] = _built(value_node, plain)
+        except CaseError as error:
+            raise error.at(key_node.value) from None
     return result
 
 
-def _scalar(node: Any, path: PathInside, line: int) -> Any:
-    text = node.value
-    if node.style in ("'", '"', "|", ">"):
-        return text
-    if text in _WORDS:
-        return _WORDS[text]
+def _scalar(text: str) -> Any:
+    """Return what a plain scalar means that is none of the words."""
     if not text[0].isdigit() and text[0] not in "-+.":
         return text
     if _INT.fullmatch(text):
         if len(text) > MAX_DIGITS:
-            wanted = f"an integer of at most {MAX_DIGITS} digits"
-            raise CaseError(path, shorten(text), wanted, line=line)
+            raise CaseError((), shorten(text), f"an integer of at most {MAX_DIGITS} digits")
         return int(text, 0) if text[:2] in ("0x", "0o") else int(text)
     if _FLOAT.fullmatch(text):
         return Real(text)

@@ -13,6 +13,17 @@ FORMATS = {
     "float32": (24, -126, 127),
     "float64": (53, -1022, 1023),
 }
+#: Exponent bits, mantissa bits and bias of the floats of a byte or less, from their papers.
+SMALL_FORMATS = {
+    "float8e4m3fn": (4, 3, 7),
+    "float8e4m3fnuz": (4, 3, 8),
+    "float8e5m2": (5, 2, 15),
+    "float8e5m2fnuz": (5, 2, 16),
+    "float8e8m0": (8, 0, 127),
+    "float6e2m3": (2, 3, 1),
+    "float6e3m2": (3, 2, 3),
+    "float4e2m1": (2, 1, 1),
+}
 
 
 def quantum(x: Fraction, name: str) -> Fraction:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opcheck.cli.options import OUTCOMES
+from opcheck.harness.plan import Loose, Plan
 from opcheck.harness.record import Outcome
 from opcheck.harness.selection import shard, shuffled
 
@@ -17,6 +18,11 @@ from opcheck.harness.selection import shard, shuffled
 @dataclass(frozen=True)
 class Named:
     id: str
+
+
+def plan(ids):
+    """A plan of cases with these ids."""
+    return Plan([Loose("f", [Named(i) for i in ids], [])], ((0, i) for i in range(len(ids))))
 
 
 IDS = st.lists(st.text(min_size=1, max_size=8), unique=True, max_size=40)
@@ -31,8 +37,8 @@ def test_the_outcomes_of_the_command_line_are_all_there_are():
 @given(IDS, st.integers(1, 7))
 def test_shards_are_a_partition(ids, count):
     """Every case is in one part, and the parts keep the order."""
-    cases = [Named(i) for i in ids]
-    parts = [shard(cases, k, count) for k in range(1, count + 1)]
+    cases = plan(ids)
+    parts = [list(shard(cases, k, count)) for k in range(1, count + 1)]
     assert sorted(c.id for part in parts for c in part) == sorted(ids)
     assert all(part == [c for c in cases if c in part] for part in parts)
 
@@ -41,8 +47,8 @@ def test_shards_are_a_partition(ids, count):
 @given(IDS, IDS, st.integers(1, 5))
 def test_a_case_stays_in_its_shard_when_others_are_added(ids, more, count):
     """What is added goes somewhere, and moves nothing."""
-    cases = [Named(i) for i in ids]
-    grown = [Named(i) for i in dict.fromkeys([*more, *ids])]
+    cases = plan(ids)
+    grown = plan(list(dict.fromkeys([*more, *ids])))
     for k in range(1, count + 1):
         assert set(shard(cases, k, count)) <= set(shard(grown, k, count))
 
@@ -51,16 +57,16 @@ def test_a_case_stays_in_its_shard_when_others_are_added(ids, more, count):
 @given(IDS, st.integers(0, 3))
 def test_a_seed_decides_the_order(ids, seed):
     """The same seed gives the same order, whatever the order before."""
-    cases = [Named(i) for i in ids]
-    assert shuffled(cases, seed) == shuffled(cases[::-1], seed)
+    cases = plan(ids)
+    assert list(shuffled(cases, seed)) == list(shuffled(cases[::-1], seed))
     assert sorted(c.id for c in shuffled(cases, seed)) == sorted(ids)
 
 
 def test_different_seeds_give_different_orders():
     """A shuffle that does nothing would pass the test above."""
-    cases = [Named(str(i)) for i in range(50)]
+    cases = plan([str(i) for i in range(50)])
     assert len({tuple(shuffled(cases, seed)) for seed in range(5)}) == 5
-    assert shuffled(cases, 1) != cases
+    assert list(shuffled(cases, 1)) != list(cases)
 
 
 def test_the_order_of_results_is_that_of_the_cases(opcheck, small):

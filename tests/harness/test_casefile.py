@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 GOOD = """\
@@ -455,3 +457,33 @@ def test_each_bad_case_is_reported_and_named(read_cases):
     assert [e.case for e in loaded.errors] == ["bad", "typed[int8]", ""]
     assert [e.line for e in loaded.errors] == [14, 22, 26]
     assert len(loaded.cases) == 1
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("text", [GOOD, GOOD + BAD.replace("[4, 6]", "x"), "cases: ["])
+def test_reading_leaves_the_garbage_collector_as_it_was(read_cases, enabled, text):
+    """Its pause while a file is read is over afterwards, also behind a mistake."""
+    was_enabled = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        read_cases(text)
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+
+
+def test_cases_share_nothing_that_can_be_changed(read_cases):
+    """Facts that are read once for all cases never make one case part of another."""
+    loaded = read_cases(GOOD + BAD)
+    one, other = (case.call.model for case in loaded.cases)
+    (first,), (second,) = (case.alternatives[0] for case in loaded.cases)
+    before = other.SerializeToString(), second.type.SerializeToString(), second.value.tolist()
+    one.Clear()
+    first.type.Clear()
+    first.value[:] = 0
+    assert before == (
+        other.SerializeToString(), second.type.SerializeToString(), second.value.tolist(),
+    )  # fmt: skip
+    again = read_cases(GOOD).cases[0]
+    assert again.call.model.graph.input[0].type.tensor_type.elem_type == 1
+    assert again.alternatives[0][0].type.tensor_type.shape.dim[0].dim_value == 2

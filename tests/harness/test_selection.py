@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from onnx import ModelProto
 
 from opcheck.harness.case import Call, Case
+from opcheck.harness.plan import Loose, Plan
 from opcheck.harness.selection import MAX_DEPTH, BadExpression, choose, parse_keyword
 
 EXAMPLES = settings(deadline=None, max_examples=300)
 
 
 def case_of(id_, operator="Add", domain="", opset=14, dtypes=("float32",)):
-    name = id_.partition("::")[2]
+    file, _, name = id_.partition("::")
     return Case(
-        id=id_, file="f", line=1, name=name, variant="", operator=operator, domain=domain,
+        file=file, line=1, name=name, variant="", operator=operator, domain=domain,
         opset=opset, since_version=opset, call=Call(ModelProto(), {}), output_names=(),
         alternatives=(), dtypes=frozenset(dtypes),
     )  # fmt: skip
@@ -33,8 +34,12 @@ CASES = [
 ]
 
 
+def plan_of(cases):
+    return Plan([Loose("f", cases, [])], [(0, i) for i in range(len(cases))])
+
+
 def chosen(**by):
-    return [CASES.index(case) for case in choose(CASES, **by)]
+    return [CASES.index(case) for case in choose(plan_of(CASES), **by)]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +100,7 @@ def test_expressions_mean_what_python_means(text, present):
 def test_bad_expressions_say_where_they_end_to_be_good(text, seen):
     """An expression that cannot be read is never taken for a word."""
     with pytest.raises(BadExpression) as caught:
-        choose(CASES, keyword=text)
+        choose(plan_of(CASES), keyword=text)
     assert seen in str(caught.value)
     assert repr(text) in str(caught.value)
 

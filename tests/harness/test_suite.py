@@ -13,7 +13,7 @@ import pytest
 from onnx import helper
 
 from opcheck.backends.reference import Reference
-from opcheck.harness import suite
+from opcheck.harness import archive, packed, suite
 from opcheck.harness.dtypes import ELEMENT_TYPES, parse_type, type_text
 from opcheck.harness.judge import Options, run_case
 from opcheck.harness.literals import to_array
@@ -60,8 +60,13 @@ def cache(tmp_path, monkeypatch):
 
 def fresh(name=SIMPLE, wanted=None):
     """Load as a new process would."""
-    suite._OPEN.clear()
+    archive.forget()
     return load_suite(name, wanted)
+
+
+def forget_keys():
+    suite.archive_key.cache_clear()
+    archive.environment.cache_clear()
 
 
 def contents(loaded):
@@ -202,7 +207,7 @@ def test_damage_at_any_byte_is_noticed_and_repaired(cache, seed):
     path = suite.archive_path(SIMPLE)
     good = path.read_bytes()
     rng = random.Random(seed)
-    inside_head = range(suite._HEAD.size)
+    inside_head = range(archive._HEAD.size)
     places = [rng.choice(inside_head), *(rng.randrange(len(good)) for _ in range(8))]
     for place in places:
         bad = bytearray(good)
@@ -241,7 +246,8 @@ def test_a_file_with_right_checksums_and_wrong_contents(cache):
     before = contents(fresh())
     path = suite.archive_path(SIMPLE)
     key = suite.archive_key(SIMPLE)
-    path.write_bytes(suite.assemble(key, {"test_shrink": b"\x00"}, []))
+    head = archive.Head("test_shrink", "", 0, "Shrink", "", 9, 9, [], "")
+    path.write_bytes(archive.assemble(key, archive.Made([(head, b"\x00")], [])))
     assert contents(fresh()) == before
 
 
@@ -299,7 +305,7 @@ def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch, o
         def fails(*_):
             raise OSError(28, "no space left on device")
 
-        target = (suite.tempfile, "mkstemp") if obstacle == "full" else (suite.Path, "replace")
+        target = (archive.tempfile, "mkstemp") if obstacle == "full" else (archive.Path, "replace")
         monkeypatch.setattr(*target, fails)
     before = contents(fresh())
     assert len(before) == 26
@@ -311,10 +317,10 @@ def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch, o
 @pytest.mark.parametrize(
     ("place", "name", "value"),
     [
-        (suite, "FORMAT", 99),
+        (archive, "FORMAT", 99),
         (onnx, "__version__", "9.9"),
         (np, "__version__", "9.9"),
-        (suite.ml_dtypes, "__version__", "9.9"),
+        (archive.ml_dtypes, "__version__", "9.9"),
         (sys, "byteorder", "middle"),
         (suite.importlib.metadata, "version", lambda _: "9.9"),
     ],
@@ -323,7 +329,7 @@ def test_what_decides_the_contents_decides_the_file(cache, monkeypatch, place, n
     """Another version has a file of its own and leaves the old one alone."""
     fresh()
     old = suite.archive_path(SIMPLE)
-    suite.archive_key.cache_clear()
+    forget_keys()
     try:
         with monkeypatch.context() as patch:
             patch.setattr(place, name, value)
@@ -331,7 +337,7 @@ def test_what_decides_the_contents_decides_the_file(cache, monkeypatch, place, n
             fresh()
             assert len(list(cache.iterdir())) == 2
     finally:
-        suite.archive_key.cache_clear()
+        forget_keys()
     assert suite.archive_path(SIMPLE) == old
 
 
@@ -339,7 +345,7 @@ def test_a_file_of_another_key_is_not_read(cache, monkeypatch):
     """The key stands in the file too, in full."""
     fresh()
     path = suite.archive_path(SIMPLE)
-    other = suite.assemble(b"x" * 32, {}, [])
+    other = archive.assemble(b"x" * 32, archive.Made([], []))
     path.write_bytes(other)
     assert len(fresh().cases) == 26
 
@@ -370,7 +376,7 @@ def test_the_cache_is_in_the_users_folder(monkeypatch):
     monkeypatch.setenv("OPCHECK_CACHE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     if sys.platform == "linux":
-        assert str(suite.cache_folder()) == "/somewhere/opcheck"
+        assert str(archive.cache_folder()) == "/somewhere/opcheck"
 
 
 def test_every_kind_of_value_goes_through_the_archive():
@@ -397,8 +403,8 @@ def test_every_kind_of_value_goes_through_the_archive():
     ]
     for value, text in values:
         expected = read_value(value, parse_type(text))
-        data = suite._ENCODE(suite._packed(expected))
-        back = suite._unpacked(suite.msgspec.msgpack.decode(data, type=suite._Value))
+        data = packed._encode(packed._packed(expected))
+        back = packed._unpacked(packed.msgspec.msgpack.decode(data, type=packed._Packed))
         assert (back.kind, back.type, back.dtype, back.shape, back.keys) == (
             expected.kind, expected.type, expected.dtype, expected.shape, expected.keys,
         ), text  # fmt: skip

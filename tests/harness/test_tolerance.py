@@ -26,7 +26,7 @@ def case_of(*operators, inputs=None, tolerances=None, nodes=None):
     """A case whose model has these nodes, one after the other."""
     made = nodes or [helper.make_node(op, [], ["y"]) for op in operators]
     return Case(
-        id="f::c", file="f", line=1, name="c", variant="", operator="X", domain="", opset=14,
+        file="f", line=1, name="c", variant="", operator="X", domain="", opset=14,
         since_version=14, call=Call(model_of(*made), inputs or {}), output_names=("y",),
         alternatives=(), tolerances=tolerances or {},
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -203,6 +204,49 @@ def test_killed_workers_cost_no_outcome(tmp_path):
                         os.kill(pid, signal.SIGKILL)
     assert [r.case for r in records] == [c.id for c in cases]
     assert {r.outcome for r in records} == {Outcome.PASSED}
+
+
+def test_workers_killed_while_they_start_cost_no_outcome(tmp_path):
+    """A worker that dies before it began its case says nothing about the case."""
+    path = tmp_path / "many.yaml"
+    path.write_text(MANY)
+    cases = load(path, str(path)).cases
+
+    def kill_children(done):
+        killed = 0
+        while killed < 12 and not done.wait(0.05):
+            for pid in session_leaders():
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+
+    with workers("right") as executor:
+        done = threading.Event()
+        killer = threading.Thread(target=kill_children, args=(done,))
+        killer.start()
+        try:
+            assert executor.version()
+            records = list(executor.run(cases))
+        finally:
+            done.set()
+            killer.join()
+    assert [r.case for r in records] == [c.id for c in cases]
+    assert {r.outcome for r in records} == {Outcome.PASSED}
+
+
+def session_leaders():
+    """The processes below this one that lead a session of their own: the workers."""
+    children = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            _, parent, _, session = path.read_text().rpartition(")")[2].split()[:4]
+            children.setdefault(int(parent), []).append((int(path.parent.name), int(session)))
+    below, found = [os.getpid()], []
+    while below:
+        for pid, session in children.get(below.pop(), []):
+            below.append(pid)
+            found += [pid] if pid == session else []
+    return found
 
 
 def test_repetitions_that_differ_are_flaky(small):

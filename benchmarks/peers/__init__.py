@@ -1,0 +1,1 @@
+"""The programs that are measured; each is run in a process of its own."""
