@@ -162,7 +162,6 @@ class _Builder:
                 a if isinstance(a, MustFail) else self._in_order(a, names, path)
                 for path, a in alternatives
             ),
-            readings=tuple(" ".join(a.why.split()) for a in spec.any_of or ()),
             why=" ".join(spec.why.split()),
             spec=spec.spec or self.header.spec,
             node=node,

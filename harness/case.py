@@ -106,8 +106,6 @@ class Case(Planned):
     output_names: tuple[str, ...]
     #: The case passes when one of these holds: the outputs in order, or ``MustFail``.
     alternatives: tuple[tuple[Expected, ...] | MustFail, ...]
-    #: What the case says of each alternative, where it has several.
-    readings: tuple[str, ...] = ()
     spec: str = ""
     node: str = ""
     #: The attributes as written, for ``opcheck show``.

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isnan
 
 import msgspec
 import numpy as np
@@ -15,15 +14,13 @@ from .backend import Backend, Skipped, Unsupported
 from .case import Case, MustFail, Planned, Tolerance, Value
 from .compare import compare_outputs, describe, excerpt
 from .randomness import is_random, judge_draws, repeatable, repetition
-from .record import Difference, Outcome, Record, Row, utf8
+from .record import Difference, Outcome, Record, utf8
 from .tolerance import tolerance_for
 
 #: The backend whose error phases and messages cases may bind.
 ORACLE = "builtin"
 #: Longer messages of backends are cut.
 MAX_MESSAGE = 4000
-#: Reasons of a difference, from the mildest to the gravest.
-GRAVITY = ("distribution", "values", "shape", "dtype", "kind", "count")
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -127,8 +124,7 @@ def _with_phase(record: Record, phase: str) -> Record:
 
 def _judge_outputs(case: Case, backend: str, got: Sequence[Value], options: Options) -> Record:
     best: list[Difference] | None = None
-    nearest = 0
-    for number, alternative in enumerate(case.alternatives):
+    for alternative in case.alternatives:
         if isinstance(alternative, MustFail):
             continue
         tolerances = [
@@ -138,49 +134,19 @@ def _judge_outputs(case: Case, backend: str, got: Sequence[Value], options: Opti
         differences = compare_outputs(case.output_names, alternative, got, tolerances)
         if not differences and any(is_random(e) for e in alternative):
             differences = judge_draws(case.call, case.output_names, alternative, got)
-        if best is None or _distance(differences) < _distance(best):
-            best, nearest = differences, number
+        if best is None or len(differences) < len(best):
+            best = differences
     if best is None:
         shown = ", ".join(describe(v) for v in got)
         message = f"the model must be rejected; the backend gave {shown}"
         record = blank(case, backend, Outcome.FAILED, message)
     else:
         record = blank(case, backend, Outcome.FAILED if best else Outcome.PASSED)
-        if best and len(case.alternatives) > 1:
-            record = _with_nearest(record, case, nearest)
     if record.outcome is Outcome.PASSED and not options.keep_outputs:
         return record
     names = [*case.output_names, *(f"output {i}" for i in range(len(got)))][: len(got)]
     outputs = [e for name, v in zip(names, got, strict=True) for e in excerpt(name, v)]
     return msgspec.structs.replace(record, differences=best or [], outputs=outputs)
-
-
-def _distance(differences: Sequence[Difference]) -> tuple[float, ...]:
-    """Say how far outputs are from those of an alternative, to compare with others.
-
-    The gravest reason counts first, then the outputs and the elements that differ, then by how
-    much.
-    """
-    if not differences:
-        return (-1.0,)
-    grave = max(GRAVITY.index(d.reason) for d in differences)
-    worst = max(_size(d.worst) for d in differences)
-    return grave, len(differences), sum(d.different for d in differences), worst
-
-
-def _size(row: Row | None) -> float:
-    try:
-        size = inf if row is None else float(row.absolute)
-    except ValueError:  # none of strings, infinities, NaN
-        size = inf
-    return inf if isnan(size) else size
-
-
-def _with_nearest(record: Record, case: Case, nearest: int) -> Record:
-    reading = case.readings[nearest] if nearest < len(case.readings) else ""
-    return msgspec.structs.replace(
-        record, alternatives=len(case.alternatives), nearest=nearest + 1, reading=reading
-    )
 
 
 def _judge_again(case: Case, backend: Backend, first: Sequence[Value], record: Record) -> Record:

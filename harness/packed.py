@@ -55,7 +55,6 @@ class _Body(msgspec.Struct, array_like=True):
     inputs: list[tuple[str, _Packed]]
     outputs: list[str]
     alternatives: list[_Alternative]
-    readings: list[str]
     spec: str
     node: str
     attributes: dict[str, Any]
@@ -95,7 +94,6 @@ def pack(case: Case) -> tuple[Head, bytes]:
             else _Alternative([_packed(value) for value in a])
             for a in case.alternatives
         ],
-        list(case.readings),
         case.spec,
         case.node,
         dict(case.attributes),
@@ -131,7 +129,6 @@ def unpack(head: Head, data: bytes, file: str) -> Case:
             MustFail(a.phase, a.match) if a.outputs is None else tuple(map(_unpacked, a.outputs))
             for a in body.alternatives
         ),
-        readings=tuple(body.readings),
         spec=body.spec,
         node=body.node,
         attributes=body.attributes,
