@@ -21,7 +21,7 @@ from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from time import time
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import ml_dtypes
 import msgspec
@@ -66,6 +66,10 @@ class Head(msgspec.Struct, array_like=True, frozen=True):
     def title(self) -> str:
         """Name and variant."""
         return f"{self.name}[{self.variant}]" if self.variant else self.name
+
+    def known(self) -> dict[str, Any]:
+        """Return it as the fields of a ``Planned``, of which only the file is missing."""
+        return {**msgspec.structs.asdict(self), "dtypes": frozenset(self.dtypes)}
 
 
 class Mistake(msgspec.Struct, array_like=True, frozen=True):
@@ -214,11 +218,8 @@ class Shelf(NamedTuple):
     make: Callable[[], Made]
 
     def ready(self) -> bool:
-        """Whether the archive is there."""
-        try:
-            return self[:2] in _IN_MEMORY or self._open() is not None
-        except (Damaged, OSError):
-            return False
+        """Whether there is an archive; whether it is good shows when it is read."""
+        return self[:2] in _IN_MEMORY or self.path.exists()
 
     def use(self, what: Callable[[Archive], T]) -> T:
         """Return what comes of reading the archive; one that turns out damaged is made anew."""

@@ -30,26 +30,25 @@ def _path() -> Path:
 class Recorder:
     """Keeps the outcomes of a run as they come; where the cache cannot be written, nothing.
 
-    ``close`` puts them in the place of those of the run before.
+    ``close`` puts them in the place of those of the run before, if there are any.
     """
 
     def __init__(self) -> None:
         self._path = _path()
         self._file: IO[bytes] | None = None
-        with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = tempfile.NamedTemporaryFile(dir=self._path.parent, delete=False)  # noqa: SIM115
+        self._works = True
 
     def add(self, case_id: str, outcome: Outcome) -> None:
         """Keep one outcome of a case."""
-        if self._file is not None:
+        if self._works:
             try:
+                self._file = self._file or self._opened()
                 self._file.write(msgspec.json.encode([case_id, outcome]) + b"\n")
             except OSError:
                 self._give_up()
 
     def close(self) -> None:
-        """Keep what was added, if anything was."""
+        """Keep what was added."""
         if self._file is not None:
             try:
                 self._file.close()
@@ -57,7 +56,12 @@ class Recorder:
             except OSError:
                 self._give_up()
 
+    def _opened(self) -> IO[bytes]:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        return tempfile.NamedTemporaryFile(dir=self._path.parent, delete=False)
+
     def _give_up(self) -> None:
+        self._works = False
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()

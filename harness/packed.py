@@ -110,16 +110,8 @@ def unpack(head: Head, data: bytes, file: str) -> Case:
     """Return the case of a file; raises ``msgspec.MsgspecError`` or ``ValueError``."""
     body = _decode(data)
     return Case(
+        **head.known(),
         file=file,
-        line=head.line,
-        name=head.name,
-        variant=head.variant,
-        operator=head.operator,
-        domain=head.domain,
-        opset=head.opset,
-        since_version=head.since_version,
-        dtypes=frozenset(head.dtypes),
-        why=head.why,
         call=Call(
             ModelProto.FromString(body.model),
             {name: _unpacked_value(value) for name, value in body.inputs},

@@ -70,20 +70,7 @@ class Shelved:
     def planned(self, number: int) -> Planned:
         """Return what the index tells of a case."""
         head = self.shelf.use(lambda archive: archive.heads[number])
-        return _Entry(
-            file=self.name,
-            line=head.line,
-            name=head.name,
-            variant=head.variant,
-            operator=head.operator,
-            domain=head.domain,
-            opset=head.opset,
-            since_version=head.since_version,
-            dtypes=frozenset(head.dtypes),
-            why=head.why,
-            place=self,
-            number=number,
-        )
+        return _Entry(**head.known(), file=self.name, place=self, number=number)
 
     def errors(self) -> list[CaseError]:
         """Return its mistakes."""

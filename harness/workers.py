@@ -146,7 +146,8 @@ class Workers:
 
     def version(self) -> str:
         """Return the backend's version; raises ``BackendFailed`` where it does not start."""
-        for tried in range(1, MAX_STARTS + 1):
+        tried = 0
+        while True:
             # All are asked, so that all of them start now.
             asked = [self._schedule(pool, worker.version) for pool in self._idle]
             self._idle = [pool for pool, _ in asked]
@@ -155,11 +156,11 @@ class Workers:
             except TimeoutError as error:
                 raise self._failed(self._not_ready()) from error
             except (RuntimeError, OSError) as error:
+                tried += 1
                 if tried == MAX_STARTS or not _by_others(error):
                     raise self._failed(str(error)) from error
                 self._retire(self._idle[0])
                 self._idle[0] = self._new_pool()
-        raise AssertionError
 
     def _failed(self, why: str) -> BackendFailed:
         return BackendFailed(f"the backend {self.backend} did not start: {why}")

@@ -145,3 +145,14 @@ def test_memory_is_limited(opcheck, small):
     done = opcheck("run", "small/add.yaml::numbers", "-b", "mini:eats-memory", "--memory", "1")
     assert done.returncode == 1
     assert "1 out of memory, 0 passed in" in done.stdout
+
+
+def test_a_run_that_does_not_begin_leaves_nothing_behind(opcheck, small, tmp_path):
+    """The outcomes of the run before stay, and no half file beside them."""
+    cache = tmp_path / "cache"
+    assert opcheck("run", "small", "-b", "mini:right").returncode == 0
+    before = {path.name: path.read_bytes() for path in (cache / "last").iterdir()}
+    assert len(before) == 1
+    assert opcheck("run", "small", "-k", "nothing").returncode == 5
+    assert opcheck("run", "small", "-b", "mini:does-not-start").returncode == 3
+    assert {path.name: path.read_bytes() for path in (cache / "last").iterdir()} == before

@@ -85,7 +85,7 @@ FILES = sorted(BUNDLED.rglob("*.yaml"))
 @pytest.mark.parametrize("family", sorted({path.parent for path in FILES}), ids=lambda p: p.name)
 def test_every_bundled_case_comes_back_as_it_went_in(family):
     """Models, values, undefined elements, alternatives, tolerances, attributes: all of it."""
-    for path in FILES[::3]:
+    for path in FILES:
         if path.parent == family:
             for case in load(path, "f").cases:
                 head, blob = pack(case)
