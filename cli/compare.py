@@ -22,6 +22,7 @@ from . import options
 )
 @options.selection
 @options.judging
+@options.reports
 @click.pass_context
 def compare(ctx: click.Context, /, **given: Any) -> None:
     """Run cases on the built-in kernels and on other backends, side by side.

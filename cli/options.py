@@ -63,6 +63,9 @@ _JUDGING = (
     click.option("-v", "--verbose", is_flag=True, help="Print a line for each case."),
     click.option("--json", "json_file", type=click.Path(dir_okay=False, writable=True),
                  metavar="FILE", help="Write the results as JSON lines."),
+)  # fmt: skip
+
+_REPORTS = (
     click.option("--junit", "junit_file", type=click.Path(dir_okay=False, writable=True),
                  metavar="FILE", help="Write a JUnit XML report."),
 )  # fmt: skip
@@ -76,6 +79,11 @@ def selection(function: F) -> F:
 def judging(function: F) -> F:
     """Add the options of a run: tolerances, limits, output."""
     return _apply(function, _JUDGING)
+
+
+def reports(function: F) -> F:
+    """Add the options of the reports that are made of finished records."""
+    return _apply(function, _REPORTS)
 
 
 def _apply(function: F, decorators: tuple[Callable[[F], F], ...]) -> F:

@@ -21,6 +21,7 @@ from . import options
 )
 @options.selection
 @options.judging
+@options.reports
 @click.pass_context
 def run(ctx: click.Context, /, **given: Any) -> None:
     """Run cases and print what differs from what they expect."""

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
@@ -30,9 +29,9 @@ from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, R
 from ..harness.runner import Executor, Here, run_all
 from ..harness.workers import BackendFailed, Workers
 from ..reports import jsonl, terminal
-from ..reports.junit import junit
 from .expecting import Expecting, expecting
 from .loading import Selection, Status, as_problem, plan
+from .writing import REPORTS, opened, write_reports
 
 #: With fewer cases there is no progress bar.
 MANY = 50
@@ -63,6 +62,12 @@ class Settings:
     def most_failures(self) -> float:
         """After how many cases that fail the run stops."""
         return 1 if self.exitfirst else self.maxfail or float("inf")
+
+    @property
+    def reports(self) -> dict[str, str]:
+        """The reports to write, and into which files."""
+        files = {kind: getattr(self, f"{kind}_file") for kind in REPORTS}
+        return {kind: path for kind, path in files.items() if path}
 
     @property
     def stops_early(self) -> bool:
@@ -117,7 +122,7 @@ class RunSession:
             self.expecting.versions = header.backends
             self.counts = {e.backend: dict.fromkeys(Outcome, 0) for e in self.executors}
             path = self.settings.json_file
-            out = stack.enter_context(_open(path)) if path else None
+            out = stack.enter_context(opened(path)) if path else None
             _write(out, header, *problems)
             self._run_cases(planning.cases, out)
             planned = len(planning.cases) * len(self.executors)
@@ -127,10 +132,8 @@ class RunSession:
         if self.settings.update_expect:
             self.expecting.update([case.id for case in planning.cases])
             self.failures = 0
-        if self.settings.junit_file:
-            run = Run(header, self.records, problems, footer)
-            with _open(self.settings.junit_file) as file:
-                file.write(junit(run))
+        run = Run(header, self.records, problems, footer)
+        write_reports(run, self.settings.reports)
         return self._finish(footer)
 
     def _check_usage(self) -> None:
@@ -234,7 +237,7 @@ class RunSession:
         self.history.add(record.case, record.outcome)
         self.flaky += bool(record.flaky)
         self.known += record.known
-        if self.settings.junit_file:
+        if self.settings.reports:
             self.records.append(record)
 
     def show(self, group: list[Record]) -> None:
@@ -321,14 +324,6 @@ def session(kind: type[RunSession], given: dict[str, Any]) -> RunSession:
         Selection(**taken(Selection)),
         Settings(**taken(Settings)),
     )
-
-
-def _open(path: str) -> IO[str]:
-    """Open a report file for writing; raises ``click.UsageError``."""
-    try:
-        return Path(path).open("w", encoding="utf-8")
-    except OSError as error:
-        raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _write(out: IO[str] | None, *entries: Any) -> None:

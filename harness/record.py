@@ -106,6 +106,21 @@ class Record(msgspec.Struct, frozen=True, tag="record", tag_field="is"):
         return self.expected is True and self.outcome not in ACCEPTABLE
 
 
+class Detail(msgspec.Struct, frozen=True, tag="case", tag_field="is"):
+    """What a case is, once for all backends on which its outcome is not ``passed``.
+
+    ``node`` is its node, or its model, as the specification page prints it.
+    ``expected`` holds the outputs of each accepted answer, none for one that must be an error.
+    ``model`` is the serialized model in base64, empty where it is large.
+    """
+
+    case: str
+    node: str
+    inputs: list[Excerpt]
+    expected: list[list[Excerpt]]
+    model: str = ""
+
+
 class Problem(msgspec.Struct, frozen=True, tag="problem", tag_field="is"):
     """A mistake in a case file."""
 
@@ -152,6 +167,7 @@ class Run(msgspec.Struct, frozen=True):
     records: list[Record]
     problems: list[Problem]
     footer: Footer
+    details: dict[str, Detail] = {}
 
 
 def utf8(text: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ..harness.record import Footer, Header, Problem, Record
+from ..harness.record import Detail, Footer, Header, Problem, Record
 
-Line = Header | Record | Problem | Footer
+Line = Header | Detail | Record | Problem | Footer
 
 
 def line(entry: Line) -> str:
