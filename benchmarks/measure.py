@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT = 3600.0
 #: Characters of the output of a program that failed.
 SHOWN = 600
+#: Programs run as they do at a user's desk: Python keeps the byte code that it makes.
+USUAL = {"COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": ""}
 #: What ``ru_maxrss`` counts in.
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
@@ -80,7 +82,7 @@ def _take(side: Side, folder: Path, environment: Mapping[str, str]) -> Sample:
             process = subprocess.Popen(
                 side.command,
                 cwd=folder,
-                env={**os.environ, "COLUMNS": "80", **environment},
+                env={**os.environ, **USUAL, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import signal
@@ -121,6 +122,7 @@ class RunSession:
                 return Status.CANNOT_RUN
             self.expecting.versions = header.backends
             self.counts = {e.backend: dict.fromkeys(Outcome, 0) for e in self.executors}
+            gc.freeze()  # what is imported stays: the collector need not look at it again and again
             path = self.settings.json_file
             out = stack.enter_context(opened(path)) if path else None
             _write(out, header, *problems)

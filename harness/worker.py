@@ -9,6 +9,7 @@ What the backend prints, from C++ too, goes into a file and from there into the 
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import os
 import signal
@@ -77,6 +78,7 @@ def start(setup: Setup) -> None:
         _State.backend = getattr(importlib.import_module(module), function)(setup.backend)
     except (Exception, SystemExit) as error:
         _State.failure = f"{type(error).__name__}: {error}"
+    gc.freeze()  # what is imported stays: the collector need not look at it again and again
 
 
 def _die_with_parent() -> None:

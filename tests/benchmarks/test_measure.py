@@ -127,3 +127,11 @@ def test_a_table_fits_into_80_columns():
 def test_times_have_three_digits(value, shown):
     """And the unit that fits."""
     assert text.seconds(value) == shown
+
+
+def test_python_keeps_byte_code(tmp_path, monkeypatch):
+    """What a variable of this shell forbids would be paid by every sample of the checkout."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    code = "import sys; print('kept' if not sys.dont_write_bytecode else 'not kept')"
+    side = Side([sys.executable, "-c", code], shows="^kept$")
+    assert take(side, tmp_path).seconds > 0
