@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing import forkserver
 from pathlib import Path
 
 import msgspec
@@ -66,6 +67,7 @@ def start(setup: Setup) -> None:
     with suppress(OSError):
         os.setsid()  # Ctrl-C does not reach it, and what it starts can be ended with it
     _die_with_parent()
+    _let_parent_die()
     path = log_path(setup.folder, _State.pid)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     for stream in (1, 2):
@@ -86,6 +88,18 @@ def _die_with_parent() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _let_parent_die() -> None:
+    """Close what tells the process that forked this one that opcheck is alive.
+
+    That process ends when opcheck does, however that ends, but not while a worker holds this.
+    """
+    server = getattr(forkserver, "_forkserver", None)
+    descriptor = getattr(server, "_forkserver_alive_fd", None)
+    if server is not None and descriptor is not None:
+        server._forkserver_alive_fd = None
+        os.close(descriptor)
 
 
 def _limit_memory(limit: int | None) -> None:
