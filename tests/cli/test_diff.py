@@ -77,7 +77,7 @@ def test_other_differences_are_a_change():
     found = changes(run(old), run(new))
     assert found.counts[Kind.CHANGED] == 1
     assert not found.bad
-    assert "failed, with other differences: 1" in text(found)
+    assert "1 failed, with other differences" in text(found)
     assert "c: got int32, expected int8" in text(found)
 
 
@@ -151,17 +151,14 @@ def test_hundreds_of_like_changes_are_a_few_lines():
     found = changes(run(*many(Outcome.PASSED)), run(*many(Outcome.UNSUPPORTED)))
     assert text(found).splitlines() == [
         "WORSE on some: 300 results",
-        "  passed -> unsupported: 300",
-        "    Op0 10, Op10 10, Op12 10, Op14 10, Op16 10, Op18 10, Op2 10, Op20 10, Op22",
-        "    10, Op24 10, Op26 10, Op28 10, 18 more operators",
+        "  300 passed -> unsupported (Op0 10, Op10 10, Op12 10, Op14 10, Op16 10, Op18",
+        "  10, Op2 10, Op20 10, Op22 10, Op24 10, Op26 10, Op28 10, 18 more operators)",
         "    such as suite/add.yaml::c[0]",
         "      [red]not here\\x00",
         "",
         "================================== 300 worse ===================================",
     ]
-    assert (
-        sum("suite/add.yaml::c[" in line for line in text(found, verbose=True).splitlines()) == 300
-    )
+    assert text(found, verbose=True).count("    suite/add.yaml::c[") == 300
     assert len(text(found, quiet=True).splitlines()) == 1
 
 
@@ -175,7 +172,7 @@ def test_from_a_user_s_view(opcheck, small, tmp_path):
         "  mini:right 0 is compared with mini:at-float 0",
         "",
         "WORSE on mini:at-float: 1 result",
-        "  passed -> failed: 1",
+        "  1 passed -> failed",
         "    small/add.yaml::numbers",
         "      c: float32[2, 3], 1 of 6 elements differ (allowed: 1 ULP)",
         "",
@@ -189,5 +186,5 @@ def test_from_a_user_s_view(opcheck, small, tmp_path):
     gone = opcheck("diff", "right.jsonl", "cut.jsonl")
     assert gone.returncode == 1
     assert "the new run did not come to its end: 1 result missing" in gone.stdout
-    assert f"was passed: 1\n    {json.loads(lines[-2])['case']}\n" in gone.stdout
+    assert f"  1 was passed\n    {json.loads(lines[-2])['case']}\n" in gone.stdout
     assert opcheck("diff", "right.jsonl", "small/add.yaml").returncode == 2
