@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
-from enum import IntEnum
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import click
@@ -15,21 +14,10 @@ from ..harness import history
 from ..harness.dtypes import element_type
 from ..harness.errors import CaseError
 from ..harness.plan import Plan
-from ..harness.record import Outcome, Problem
+from ..harness.record import Outcome, Problem, utf8
 from ..harness.selection import BadExpression, choose, shard, shuffled
 from ..harness.sources import NoSuchSource, Planning, plan_all
 from ..reports.terminal import problem
-
-
-class Status(IntEnum):
-    """The exit statuses."""
-
-    FINE = 0
-    UNEXPECTED = 1
-    USAGE = 2
-    CANNOT_RUN = 3
-    NO_CASE = 5
-    INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -50,6 +38,16 @@ class Selection:
     def everything(self) -> bool:
         """Whether all cases of the sources are chosen."""
         return self == Selection(random_order=self.random_order)
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What is given, in words."""
+        found = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
+        return {
+            name: utf8(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))
+            for name, (value, default) in found.items()
+            if value != default
+        }
 
 
 def plan(
@@ -74,7 +72,8 @@ def plan(
         raise click.UsageError(str(error)) from None
     except BadExpression as error:
         raise click.UsageError(f"-k: {error}") from None
-    return Planning(_ordered(_earlier(chosen, selection), selection), planning.errors)
+    chosen = _earlier(chosen, selection)
+    return Planning(_ordered(chosen, selection), planning.errors, len(chosen))
 
 
 def _earlier(cases: Plan, selection: Selection) -> Plan:
@@ -107,7 +106,7 @@ def _ordered(cases: Plan, selection: Selection) -> Plan:
 
 def as_problem(error: CaseError) -> Problem:
     """Turn an error of a case file into what reports show."""
-    return Problem(error.file, error.line, error.case, str(error))
+    return Problem(utf8(error.file), error.line, utf8(error.case), utf8(str(error)))
 
 
 def print_problems(planning: Planning) -> None:

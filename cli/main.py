@@ -16,6 +16,8 @@ from .. import __version__
 COMMANDS = {
     "run": ("run", "run"),
     "compare": ("compare", "compare"),
+    "report": ("report", "report"),
+    "diff": ("diff", "diff"),
     "list": ("list_cases", "list_cases"),
     "show": ("show", "show"),
     "backends": ("backends", "backends"),

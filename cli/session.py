@@ -12,12 +12,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from types import FrameType
-from typing import IO, Any
+from typing import Any
 
 import click
 import numpy as np
 import onnx
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import __version__
@@ -26,13 +26,16 @@ from ..harness import history
 from ..harness.filecache import Changed
 from ..harness.judge import Options
 from ..harness.plan import Plan
-from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run
+from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run, utf8
+from ..harness.results import Tally
 from ..harness.runner import Executor, Here, run_all
+from ..harness.sources import Planning
 from ..harness.workers import BackendFailed, Workers
-from ..reports import jsonl, terminal
+from ..reports import terminal
+from .ending import Status, put, put_end, put_record, put_totals, terminal_console
 from .expecting import Expecting, expecting
-from .loading import Selection, Status, as_problem, plan
-from .writing import REPORTS, opened, write_reports
+from .loading import Selection, as_problem, plan
+from .writing import Results, asked_for, check_writable, write_reports
 
 #: With fewer cases there is no progress bar.
 MANY = 50
@@ -67,8 +70,7 @@ class Settings:
     @property
     def reports(self) -> dict[str, str]:
         """The reports to write, and into which files."""
-        files = {kind: getattr(self, f"{kind}_file") for kind in REPORTS}
-        return {kind: path for kind, path in files.items() if path}
+        return asked_for(vars(self))
 
     @property
     def stops_early(self) -> bool:
@@ -84,16 +86,14 @@ class RunSession:
     backends: tuple[str, ...]
     selection: Selection
     settings: Settings
-    console: Console = field(default_factory=lambda: Console(highlight=False, emoji=False))
+    console: Console = field(default_factory=terminal_console)
     executors: list[Executor] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
-    counts: dict[str, dict[Outcome, int]] = field(default_factory=dict)
+    tally: Tally = field(default_factory=lambda: Tally(()))
     by_operator: dict[tuple[str, str], dict[Outcome, int]] = field(default_factory=dict)
     history: history.Recorder = field(default_factory=history.Recorder)
     expecting: Expecting = field(default_factory=lambda: Expecting([], (), everything=False))
     failures: int = 0
-    known: int = 0
-    flaky: int = 0
     interrupted: bool = False
 
     #: ``compare`` keeps all outputs, to show them beside each other.
@@ -114,35 +114,38 @@ class RunSession:
             try:
                 for name in dict.fromkeys(self.backends):
                     self.executors.append(self._executor(name, stack))
-                header = self._header()
+                header = self._header(planning)
             except UnknownBackend as error:
                 raise click.UsageError(str(error)) from None
             except (CannotRun, BackendFailed) as error:
                 click.echo(f"opcheck: {error}", err=True)
                 return Status.CANNOT_RUN
             self.expecting.versions = header.backends
-            self.counts = {e.backend: dict.fromkeys(Outcome, 0) for e in self.executors}
             gc.freeze()  # what is imported stays: the collector need not look at it again and again
-            path = self.settings.json_file
-            out = stack.enter_context(opened(path)) if path else None
-            _write(out, header, *problems)
-            self._run_cases(planning.cases, out)
+            self.tally = Tally(header.backends)
+            results = stack.enter_context(Results(self.settings.json_file))
+            results.write(header, *problems)
+            self._run_cases(planning.cases, results)
             planned = len(planning.cases) * len(self.executors)
             footer = self._footer(problems, planned, time.monotonic() - start)
-            _write(out, footer)
+            results.write(footer)
         self.history.close()
         if self.settings.update_expect:
             self.expecting.update([case.id for case in planning.cases])
             self.failures = 0
         run = Run(header, self.records, problems, footer)
-        write_reports(run, self.settings.reports)
-        return self._finish(footer)
+        status = self._finish(footer)
+        unwritten = write_reports(run, self.settings.reports)
+        for text in unwritten:
+            click.echo(f"opcheck: {text}", err=True)
+        return Status.USAGE if unwritten or results.problems else status
 
     def _check_usage(self) -> None:
         """Read the expectations; raise ``click.UsageError`` for options that do not go together."""
         given = self.settings
         if given.update_expect and not given.expect:
             raise click.UsageError("--update-expect goes with --expect FILE")
+        check_writable([*filter(None, [given.json_file]), *given.reports.values()])
         self.expecting = expecting(
             given.expect,
             list(dict.fromkeys(self.backends)),
@@ -165,7 +168,7 @@ class RunSession:
         stack.callback(workers.close)
         return workers
 
-    def _header(self) -> Header:
+    def _header(self, planning: Planning) -> Header:
         default = Settings()
         given = {f.name: getattr(self.settings, f.name) for f in fields(Settings)}
         return Header(
@@ -176,12 +179,15 @@ class RunSession:
             python=platform.python_version(),
             platform=platform.platform(),
             started=datetime.now(UTC).isoformat(timespec="seconds"),
-            sources=list(self.sources),
+            sources=list(map(utf8, self.sources)),
             backends={e.backend: e.version() for e in self.executors},
-            options={k: str(v) for k, v in given.items() if v != getattr(default, k)},
+            options={k: utf8(str(v)) for k, v in given.items() if v != getattr(default, k)},
+            selection=self.selection.given,
+            planned=len(planning.cases),
+            total=planning.total,
         )
 
-    def _run_cases(self, cases: Plan, out: IO[str] | None) -> None:
+    def _run_cases(self, cases: Plan, results: Results) -> None:
         """Run the cases; a keyboard interrupt ends it early."""
         bar = Progress(
             TextColumn("{task.description}"),
@@ -196,7 +202,7 @@ class RunSession:
             with bar, self._interruptible():
                 task = bar.add_task("running", total=len(cases) * len(self.executors))
                 for record in self._results(cases):
-                    _write(out, record)
+                    results.write(record)
                     bar.advance(task)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -235,60 +241,38 @@ class RunSession:
                 return
 
     def _count(self, record: Record) -> None:
-        self.counts[record.backend][record.outcome] += 1
+        self.tally.add(record)
         self.history.add(record.case, record.outcome)
-        self.flaky += bool(record.flaky)
-        self.known += record.known
         if self.settings.reports:
             self.records.append(record)
 
     def show(self, group: list[Record]) -> None:
         """Print the results of one case."""
+        quiet = self.settings.quiet or self.settings.update_expect
         for record in group:
-            if self.settings.verbose:
-                self._print(terminal.verbose_line(record))
-            quiet = self.settings.quiet or self.settings.update_expect
-            if not quiet and not record.acceptable:
-                self._print(terminal.failure(record))
+            put_record(self.console, record, quiet=quiet, verbose=self.settings.verbose)
 
     def _print(self, *shown: RenderableType) -> None:
-        """Print without cutting or wrapping lines that are not to be wrapped.
-
-        The group keeps rich from joining texts to one, which would forget how each is set.
-        """
-        self.console.print(Group(*shown), crop=False)
+        put(self.console, *shown)
 
     def _footer(self, problems: list[Problem], planned: int, seconds: float) -> Footer:
-        totals = {
-            backend: {o.value: n for o, n in by.items() if n} for backend, by in self.counts.items()
-        }
-        return Footer(
-            totals=totals,
-            problems=len(problems),
-            seconds=round(seconds, 3),
+        return self.tally.footer(
+            len(problems),
+            seconds,
+            missing=planned - self.tally.results,
             interrupted=self.interrupted,
-            missing=planned - sum(sum(by.values()) for by in self.counts.values()),
-            flaky=self.flaky,
-            known=self.known,
             unused=[] if self.settings.update_expect else self.expecting.unused(),
         )
 
     def _finish(self, footer: Footer) -> Status:
         self.show_end(footer)
-        unexpected = bool(self.failures or footer.missing or footer.unused)
-        if footer.unused and not self.settings.quiet:
-            self._print(terminal.unused(footer.unused))
-        self._print(terminal.closing(footer, unexpected))
-        if footer.interrupted:
-            return Status.INTERRUPTED
-        if footer.problems:
-            return Status.USAGE
-        return Status.UNEXPECTED if unexpected else Status.FINE
+        quiet = self.settings.quiet
+        status = put_end(self.console, footer, unexpected=bool(self.failures), quiet=quiet)
+        return Status.INTERRUPTED if footer.interrupted else status
 
     def show_end(self, footer: Footer) -> None:
         """Print what stands above the closing line."""
-        if len(footer.totals) > 1:
-            self._print(terminal.summary_lines(footer))
+        put_totals(self.console, footer)
 
 
 class CompareSession(RunSession):
@@ -326,11 +310,3 @@ def session(kind: type[RunSession], given: dict[str, Any]) -> RunSession:
         Selection(**taken(Selection)),
         Settings(**taken(Settings)),
     )
-
-
-def _write(out: IO[str] | None, *entries: Any) -> None:
-    """Write lines of the result file, each at once."""
-    if out is not None:
-        for entry in entries:
-            out.write(jsonl.line(entry) + "\n")
-        out.flush()

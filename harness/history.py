@@ -13,6 +13,7 @@ import msgspec
 
 from .archive import cache_folder
 from .record import ACCEPTABLE, Outcome, Record
+from .results import BadResults, lines
 
 #: The outcomes of each case, on one or more backends.
 Outcomes = Mapping[str, Iterable[str]]
@@ -85,18 +86,13 @@ def of_file(path: Path) -> Outcomes:
     """Return the outcomes in a result file (``--json``); raises ``NoHistory``."""
     seen: dict[str, list[str]] = {}
     try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise NoHistory(f"cannot read {path}: {error.strerror}") from None
-    for line in lines:
-        if line.startswith(b'{"is":"record"'):
-            try:
-                record = msgspec.json.decode(line, type=Record)
-            except msgspec.DecodeError:
-                continue
-            seen.setdefault(record.case, []).append(record.outcome.value)
+        for line in lines(str(path)):
+            if isinstance(line, Record):
+                seen.setdefault(line.case, []).append(line.outcome.value)
+    except BadResults as error:
+        raise NoHistory(str(error)) from None
     if not seen:
-        raise NoHistory(f"{path} holds no results; it should be a file that --json wrote")
+        raise NoHistory(f"{path} holds no results: its run was stopped before the first")
     return seen
 
 

@@ -56,8 +56,8 @@ def run_case(case: Case, backend: Backend, options: Options) -> Record:
 def blank(case: Planned, backend: str, outcome: Outcome, message: str = "") -> Record:
     """Return the record of a case with an outcome and nothing else."""
     return Record(
-        case=case.id,
-        file=case.file,
+        case=utf8(case.id),
+        file=utf8(case.file),
         line=case.line,
         operator=case.operator,
         domain=case.domain,
@@ -67,7 +67,7 @@ def blank(case: Planned, backend: str, outcome: Outcome, message: str = "") -> R
         backend=backend,
         outcome=outcome,
         message=utf8(message[:MAX_MESSAGE]),
-        why=case.why,
+        why=utf8(case.why),
     )
 
 

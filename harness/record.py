@@ -143,6 +143,11 @@ class Header(msgspec.Struct, frozen=True, tag="header", tag_field="is"):
     sources: list[str]
     backends: dict[str, str]
     options: dict[str, str]
+    #: What chose among the cases of the sources, by the names of ``cli.loading.Selection``.
+    selection: dict[str, str] = {}
+    #: How many cases were to run on each backend, and how many all shards have together.
+    planned: int | None = None
+    total: int | None = None
 
 
 class Footer(msgspec.Struct, frozen=True, tag="footer", tag_field="is"):

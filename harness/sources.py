@@ -68,10 +68,14 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What the sources hold: the plan of all cases, and the mistakes found on the way."""
+    """What the sources hold: the plan of all cases, and the mistakes found on the way.
+
+    ``total`` is the number of cases of all shards, where ``cases`` is one of them.
+    """
 
     cases: Plan
     errors: list[CaseError]
+    total: int | None = None
 
 
 def load_all(sources: list[str]) -> Loaded:

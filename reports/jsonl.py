@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
-from ..harness.record import Detail, Footer, Header, Problem, Record
-
-Line = Header | Detail | Record | Problem | Footer
+from ..harness.record import Run
+from ..harness.results import Line
 
 
 def line(entry: Line) -> str:
@@ -17,3 +18,20 @@ def line(entry: Line) -> str:
 def read_line(text: str) -> Line:
     """Read one line of a result file; raises ``msgspec.ValidationError`` for anything else."""
     return msgspec.json.decode(text, type=Line)
+
+
+def jsonl(run: Run) -> str:
+    """Render ``run`` as a result file; what a case is stands before its first result."""
+    return "".join(f"{line(entry)}\n" for entry in _entries(run))
+
+
+def _entries(run: Run) -> Iterator[Line]:
+    yield run.header
+    yield from run.problems
+    details = dict(run.details)
+    for record in run.records:
+        if record.case in details:
+            yield details.pop(record.case)
+        yield record
+    yield from details.values()
+    yield run.footer

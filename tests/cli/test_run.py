@@ -84,7 +84,7 @@ def test_a_bad_case_does_not_stop_the_good_ones(opcheck, small):
         (("--dtype", "float33"), 2, "'float33' is no element type of ONNX"),
         (("--wrong",), 2, "No such option"),
         (("--backend", "mini:does-not-start"), 3, "did not start"),
-        (("--json", "/no/such/folder/x.jsonl"), 2, "No such file or directory"),
+        (("--json", "/no/such/folder/x.jsonl"), 2, "there is no folder /no/such/folder"),
     ],
 )
 def test_statuses(opcheck, small, arguments, status, said):

@@ -100,7 +100,7 @@ def test_results_of_another_run_can_be_given(opcheck, small, tmp_path):
     (tmp_path / "empty.jsonl").write_text("no result")
     done = opcheck("list", "small", "--lf", "--results", "empty.jsonl")
     assert done.returncode == 2
-    assert "holds no results" in done.stderr
+    assert "empty.jsonl is no result file" in done.stderr
     assert opcheck("list", "small", "--results", "old.jsonl").returncode == 2
 
 
