@@ -16,8 +16,6 @@ from typing import IO, Any
 import click
 import numpy as np
 import onnx
-from rich.console import Console, Group, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import __version__
 from ..backends import FACTORY, CannotRun, UnknownBackend, check, create, create_here
@@ -28,13 +26,12 @@ from ..harness.plan import Plan
 from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run
 from ..harness.runner import Executor, Here, run_all
 from ..harness.workers import BackendFailed, Workers
-from ..reports import jsonl, terminal
+from ..reports import jsonl
+from .again import again
+from .display import Compared, Display
 from .expecting import Expecting, expecting
 from .loading import Selection, Status, as_problem, plan
 from .writing import REPORTS, opened, write_reports
-
-#: With fewer cases there is no progress bar.
-MANY = 50
 
 
 @dataclass(frozen=True)
@@ -83,11 +80,9 @@ class RunSession:
     backends: tuple[str, ...]
     selection: Selection
     settings: Settings
-    console: Console = field(default_factory=lambda: Console(highlight=False, emoji=False))
     executors: list[Executor] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     counts: dict[str, dict[Outcome, int]] = field(default_factory=dict)
-    by_operator: dict[tuple[str, str], dict[Outcome, int]] = field(default_factory=dict)
     history: history.Recorder = field(default_factory=history.Recorder)
     expecting: Expecting = field(default_factory=lambda: Expecting([], (), everything=False))
     failures: int = 0
@@ -97,6 +92,13 @@ class RunSession:
 
     #: ``compare`` keeps all outputs, to show them beside each other.
     keep_outputs = False
+    displayed_by = Display
+
+    def __post_init__(self) -> None:
+        given = self.settings
+        self.display = self.displayed_by(
+            quiet=given.quiet, verbose=given.verbose, failures=not given.update_expect
+        )
 
     def run(self) -> Status:
         """Run everything; return the exit status."""
@@ -105,7 +107,7 @@ class RunSession:
         planning = plan(self.sources, self.selection, self.settings.jobs)
         problems = [as_problem(error) for error in planning.errors]
         for problem in problems:
-            self._print(terminal.problem(problem))
+            self.display.problem(problem)
         if not planning.cases and not problems:
             click.echo("no case matched", err=True)
             return Status.NO_CASE
@@ -181,21 +183,11 @@ class RunSession:
 
     def _run_cases(self, cases: Plan, out: IO[str] | None) -> None:
         """Run the cases; a keyboard interrupt ends it early."""
-        bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=self.console,
-            transient=True,
-            disable=self.settings.quiet or len(cases) < MANY or not self.console.is_terminal,
-        )
+        total = len(cases) * len(self.executors)
         try:
-            with bar, self._interruptible():
-                task = bar.add_task("running", total=len(cases) * len(self.executors))
+            with self.display.running(total, self.counts, self.executors), self._interruptible():
                 for record in self._results(cases):
                     _write(out, record)
-                    bar.advance(task)
         except KeyboardInterrupt:
             self.interrupted = True
         except Changed as error:
@@ -227,7 +219,7 @@ class RunSession:
             for record in group:
                 self._count(record)
                 yield record
-            self.show(group)
+            self.display.case(group)
             self.failures += not all(record.acceptable for record in group)
             if self.failures >= self.settings.most_failures:
                 return
@@ -239,22 +231,6 @@ class RunSession:
         self.known += record.known
         if self.settings.reports:
             self.records.append(record)
-
-    def show(self, group: list[Record]) -> None:
-        """Print the results of one case."""
-        for record in group:
-            if self.settings.verbose:
-                self._print(terminal.verbose_line(record))
-            quiet = self.settings.quiet or self.settings.update_expect
-            if not quiet and not record.acceptable:
-                self._print(terminal.failure(record))
-
-    def _print(self, *shown: RenderableType) -> None:
-        """Print without cutting or wrapping lines that are not to be wrapped.
-
-        The group keeps rich from joining texts to one, which would forget how each is set.
-        """
-        self.console.print(Group(*shown), crop=False)
 
     def _footer(self, problems: list[Problem], planned: int, seconds: float) -> Footer:
         totals = {
@@ -272,44 +248,21 @@ class RunSession:
         )
 
     def _finish(self, footer: Footer) -> Status:
-        self.show_end(footer)
         unexpected = bool(self.failures or footer.missing or footer.unused)
-        if footer.unused and not self.settings.quiet:
-            self._print(terminal.unused(footer.unused))
-        self._print(terminal.closing(footer, unexpected))
+        ctx, remembered = click.get_current_context(), self.history.works
+        self.display.end(footer, unexpected, lambda case: again(ctx, case, remembered=remembered))
         if footer.interrupted:
             return Status.INTERRUPTED
         if footer.problems:
             return Status.USAGE
         return Status.UNEXPECTED if unexpected else Status.FINE
 
-    def show_end(self, footer: Footer) -> None:
-        """Print what stands above the closing line."""
-        if len(footer.totals) > 1:
-            self._print(terminal.summary_lines(footer))
-
 
 class CompareSession(RunSession):
     """One ``opcheck compare``: the first backend is the oracle."""
 
     keep_outputs = True
-
-    def show(self, group: list[Record]) -> None:
-        """Print one case side by side on all backends."""
-        for record in group:
-            by = self.by_operator.setdefault((record.operator, record.backend), {})
-            by[record.outcome] = by.get(record.outcome, 0) + 1
-            if self.settings.verbose:
-                self._print(terminal.verbose_line(record))
-        if len(group) == len(self.executors) and not self.settings.quiet:
-            shown = terminal.comparison(group)
-            if shown is not None:
-                self._print(shown)
-
-    def show_end(self, footer: Footer) -> None:
-        """Print the table by operator and the totals."""
-        self._print(terminal.operator_table(self.by_operator), "")
-        super().show_end(footer)
+    displayed_by = Compared
 
 
 def session(kind: type[RunSession], given: dict[str, Any]) -> RunSession:
