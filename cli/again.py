@@ -31,11 +31,11 @@ def again(ctx: click.Context, case: str, *, remembered: bool) -> list[tuple[str,
     commands = []
     results = ctx.params.get("json_file")
     if remembered or results:
-        words = [*ctx.command_path.split(), *_options(ctx), "--last-failed"]
-        words += ["--results", results] if results else []
         sources = list(ctx.params["sources"])
-        words += ["--", *sources] if any(s.startswith("-") for s in sources) else sources
-        commands.append(("Run the failed again", shlex.join(words)))
+        options = [*_options(ctx), "--last-failed", *(["--results", results] if results else [])]
+        odd = any(source.startswith("-") for source in sources)
+        words = [*options, "--", *sources] if odd else [*sources, *options]
+        commands.append(("Run the failed again", shlex.join([*ctx.command_path.split(), *words])))
     root = ctx.find_root().command_path.split()
     commands.append(("See one of them", shlex.join([*root, "show", case])))
     return [(what, command) for what, command in commands if command.isprintable()]
@@ -48,7 +48,7 @@ def _options(ctx: click.Context) -> Iterator[str]:
         given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if not given or name in _LEFT_OUT or name.endswith(_FILE):
             continue
-        option, value = parameter.opts[0], ctx.params[name]
+        option, value = min(parameter.opts, key=len), ctx.params[name]
         if value is True:
             yield option
         else:

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 
 import click
 from rich.console import Console, Group, RenderableType
+from rich.control import Control
 from rich.live import Live
+from rich.segment import ControlType
 from rich.text import Text
 
 from ..harness.record import Footer, Outcome, Problem, Record
@@ -24,6 +26,8 @@ Again = Callable[[str], list[tuple[str, str]]]
 #: Seconds that a run lasts before its progress is shown, and between two lines of it in a log.
 SOON = 0.5
 LOG_EVERY = 60.0
+#: Takes the text of a line away.
+_ERASE = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
 #: How often a second a terminal is brought up to date.
 REFRESH = 5
 
@@ -55,6 +59,18 @@ class Display:
     def interactive(self) -> bool:
         """Whether somebody looks at a terminal; a log that takes colours is none."""
         return self.console.is_interactive and self.console.file.isatty()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say on a terminal meanwhile that cases are being read, which takes a while at first."""
+        if self.quiet or not self.interactive:
+            yield
+            return
+        self.console.print(Text("reading the cases ...", "dim"), end="")
+        try:
+            yield
+        finally:
+            self.console.control(_ERASE)
 
     @contextmanager
     def running(

@@ -104,7 +104,8 @@ class RunSession:
         """Run everything; return the exit status."""
         start = time.monotonic()
         self._check_usage()
-        planning = plan(self.sources, self.selection, self.settings.jobs)
+        with self.display.reading():
+            planning = plan(self.sources, self.selection, self.settings.jobs)
         problems = [as_problem(error) for error in planning.errors]
         for problem in problems:
             self.display.problem(problem)

@@ -39,10 +39,12 @@ def ending(
         parts.append(unused(footer.unused))
     if len(footer.totals) > 1:
         parts.append(summary_lines(footer))
+        if again:
+            parts.append("")
     width = max((len(what) for what, _ in again), default=0)
-    parts += [
-        unwrapped(Text(f"{what}:".ljust(width + 2)), one_line(command)) for what, command in again
-    ]
+    for what, command in again:
+        label = Text(f"{what}:".ljust(width + 2), "dim")
+        parts.append(unwrapped(label, one_line(command)))
     return Group(*parts, closing(footer, unexpected))
 
 
@@ -106,6 +108,8 @@ class _Closing:
             yield Rule(Text(self.text), characters="=", style=self.style)
         elif options.is_terminal:
             line.no_wrap = False
-            yield from line.wrap(console, options.max_width, overflow="fold")
+            for part in line.wrap(console, options.max_width, overflow="fold"):
+                part.rstrip()
+                yield part
         else:
             yield line

@@ -29,6 +29,8 @@ MAX_GROUPS = 5000
 LISTED = 20
 #: So much of a message is kept: the beginning of what opcheck says, the end of what others say.
 MAX_MESSAGE = 400
+#: The longest name of an operator that is shown whole.
+MAX_NAME = 25
 #: A message has at least so many cells, however narrow the terminal.
 MIN_MESSAGE = 20
 
@@ -148,14 +150,14 @@ class Listing:
 def _lines(groups: Iterable[Group], width: int) -> Iterator[Text]:
     groups = list(groups)
     digits = max(4, *(len(str(g.count)) for g in groups))
-    names = max(cell_len(one_line(g.operator).plain) for g in groups)
+    operators = [head(one_line(g.operator).plain, MAX_NAME) for g in groups]
+    names = max(map(cell_len, operators))
     room = max(width - digits - names - 6, MIN_MESSAGE)
-    for group in groups:
-        name = one_line(group.operator)
-        name.pad_right(names - cell_len(name.plain) + 2)
+    for group, operator in zip(groups, operators, strict=True):
+        name = operator + " " * (names - cell_len(operator) + 2)
         cut = head if group.outcome is Outcome.FAILED else tail
-        said = Text(cut(one_line(group.message).plain, room))
-        yield unwrapped(Text(f"  {group.count:>{digits}}  "), name, said)
+        said = cut(one_line(group.message).plain, room)
+        yield unwrapped(Text(f"  {group.count:>{digits}}  {name}{said}".rstrip()))
         yield unwrapped(Text(" " * (digits + 4)), one_line(group.case, "dim"))
 
 

@@ -12,12 +12,14 @@ from rich.segment import Segment
 from rich.text import Text
 
 from ..harness.record import Outcome
-from .plain import COLOURS, one_line, tail
+from .plain import COLOURS, head, one_line, tail
 
 #: The longest bar, and the shortest that is worth showing.
 LONGEST_BAR, SHORTEST_BAR = 40, 5
 #: With fewer columns the time that is left is not shown.
 WIDE = 60
+#: The longest name of a backend that is shown whole.
+MAX_BACKEND = 25
 #: What is left is not guessed before so many seconds.
 GUESS_AFTER = 5.0
 
@@ -70,9 +72,9 @@ class Progress:
             said += f", {clock(self.seconds / self.done * (self.total - self.done))} left"
         width = min(options.max_width - len(said) - 2, LONGEST_BAR)
         if width >= SHORTEST_BAR:
-            bar = ProgressBar(self.total, self.done, width=width)
-            yield from console.render(bar, options.update(width=width))
-            said = f"  {said}"
+            bar = list(console.render(ProgressBar(self.total, self.done, width=width), options))
+            yield from bar
+            said = " " * (width + 2 - Segment.get_line_length(bar)) + said
         yield Segment(said[: options.max_width])
         yield Segment.line()
 
@@ -81,7 +83,7 @@ class Progress:
         if slow is None:
             return Text()
         before = f"{slow.seconds:.1f} s  "
-        after = f"  {one_line(slow.backend).plain}" if self.several else ""
+        after = f"  {head(one_line(slow.backend).plain, MAX_BACKEND)}" if self.several else ""
         if width < WIDE:
             after = ""
         else:

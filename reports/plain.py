@@ -71,7 +71,7 @@ class Indented:
         """Wrap the text; no line is filled up with spaces."""
         for line in self.text.wrap(console, max(options.max_width - 2, 20)):
             line.rstrip()
-            yield Text.assemble("  ", line, no_wrap=True, overflow="ignore")
+            yield unwrapped(Text("  " if line else ""), line)
 
 
 def indented(text: str) -> Indented:

@@ -43,7 +43,7 @@ def failure(record: Record) -> RenderableType:
         parts.append(indented(f"flaky: repetitions gave {' and '.join(record.flaky)}"))
     for difference in record.differences:
         parts += [indented(summary(difference)), _Elements(difference)]
-    if not record.differences:
+    if record.message and not record.differences:
         parts.append(_message(record))
     if record.printed:
         parts.append(indented("printed:\n" + first_lines(record.printed)))
@@ -69,9 +69,8 @@ class _Elements:
 
 
 def _message(record: Record) -> RenderableType:
-    first, *rest = headline(record).splitlines() or [""]
-    lines = record.message.splitlines()[1:] if record.message else rest
-    return indented(first_lines("\n".join([first, *lines])))
+    lines = [headline(record), *record.message.splitlines()[1:]]
+    return indented(first_lines("\n".join(lines)))
 
 
 def first_lines(text: str) -> str:
