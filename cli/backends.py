@@ -19,7 +19,7 @@ MISSING = "not installed"
 @click.pass_context
 def backends(ctx: click.Context, /, check: str | None) -> None:
     """List the backends: whether each can run here, its version, how to install it."""
-    from .ending import Status
+    from .status import Status
 
     if check is not None:
         ctx.exit(_check(check))
@@ -67,7 +67,7 @@ def _version(name: str) -> tuple[str, str]:
 def _check(name: str) -> int:
     """Check an implementation of the command protocol; return the exit status."""
     from ..backends.command_check import iterate
-    from .ending import Status
+    from .status import Status
 
     kind, _, command = name.partition(":")
     if kind != "command" or not command:

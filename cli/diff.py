@@ -27,11 +27,12 @@ def diff(ctx: click.Context, /, old: str, new: str, quiet: bool, verbose: bool) 
     """
     from ..harness.results import BadResults, read
     from ..reports.changes import Incomparable, changes, shown
-    from .ending import Status, put, terminal_console
+    from .display import Display
+    from .status import Status
 
     try:
         found = changes(read(old).run, read(new).run)
     except (BadResults, Incomparable) as error:
         raise click.UsageError(str(error)) from None
-    put(terminal_console(), shown(found, quiet=quiet, verbose=verbose))
+    Display().print(shown(found, quiet=quiet, verbose=verbose))
     ctx.exit(Status.UNEXPECTED if found.bad else Status.FINE)

@@ -15,8 +15,8 @@ from . import options
 @click.pass_context
 def list_cases(ctx: click.Context, /, sources: tuple[str, ...], **given: Any) -> None:
     """List the cases of a source, one id a line."""
-    from .ending import Status
     from .loading import Selection, plan, print_problems
+    from .status import Status
 
     planning = plan(sources, Selection(**given))
     for case in planning.cases:

@@ -60,7 +60,8 @@ _JUDGING = (
     click.option("--maxfail", type=click.IntRange(min=1), metavar="N",
                  help="Stop after N cases that fail."),
     click.option("-q", "--quiet", is_flag=True, help="Print the totals only."),
-    click.option("-v", "--verbose", is_flag=True, help="Print a line for each case."),
+    click.option("-v", "--verbose", is_flag=True,
+                 help="Print a line for each case, and all that fail in full."),
     click.option("--json", "json_file", type=click.Path(dir_okay=False, writable=True),
                  metavar="FILE", help="Write the results as JSON lines."),
 )  # fmt: skip

@@ -43,8 +43,9 @@ def report(ctx: click.Context, /, files: tuple[str, ...], **given: Any) -> None:
     cannot be used, or a mistake in a case file of the run.
     """
     from ..harness.results import BadResults, gaps, merge, read
-    from ..reports import missing, terminal
-    from .ending import Status, put, put_end, put_record, put_totals, terminal_console
+    from ..reports import missing
+    from .display import Display
+    from .status import Status, status_of
     from .writing import RESULTS, asked_for, check_writable, write_reports
 
     reports = asked_for(given, RESULTS) | asked_for(given)
@@ -55,18 +56,18 @@ def report(ctx: click.Context, /, files: tuple[str, ...], **given: Any) -> None:
         lacking = gaps(run, found)
     except BadResults as error:
         raise click.UsageError(str(error)) from None
-    console, quiet, verbose = terminal_console(), given["quiet"], given["verbose"]
+    display = Display(quiet=given["quiet"], verbose=given["verbose"])
     for problem in run.problems:
-        put(console, terminal.problem(problem))
+        display.problem(problem)
     for record in run.records:
-        put_record(console, record, quiet=quiet, verbose=verbose)
-    shown = missing.shown(found, lacking, verbose=verbose)
+        display.case([record])
+    shown = missing.shown(found, lacking, verbose=given["verbose"])
     if shown is not None:
-        put(console, shown)
-    put_totals(console, run.footer)
+        display.print(shown)
+    footer = run.footer
     failed = not all(record.acceptable for record in run.records)
-    unexpected = failed or bool(lacking) or run.footer.interrupted
-    status = put_end(console, run.footer, unexpected=unexpected, quiet=quiet)
+    unexpected = bool(failed or lacking or footer.interrupted or footer.missing or footer.unused)
+    display.end(footer, unexpected)
     for text in (unwritten := write_reports(run, reports)):
         click.echo(f"opcheck: {text}", err=True)
-    ctx.exit(Status.USAGE if unwritten else status)
+    ctx.exit(Status.USAGE if unwritten else status_of(footer, unexpected))

@@ -17,8 +17,6 @@ from typing import Any
 import click
 import numpy as np
 import onnx
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import __version__
 from ..backends import FACTORY, CannotRun, UnknownBackend, check, create, create_here
@@ -26,19 +24,17 @@ from ..harness import history
 from ..harness.filecache import Changed
 from ..harness.judge import Options
 from ..harness.plan import Plan
-from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run, utf8
+from ..harness.record import FORMAT, Footer, Header, Problem, Record, Run, utf8
 from ..harness.results import Tally
 from ..harness.runner import Executor, Here, run_all
 from ..harness.sources import Planning
 from ..harness.workers import BackendFailed, Workers
-from ..reports import terminal
-from .ending import Status, put, put_end, put_record, put_totals, terminal_console
+from .again import again
+from .display import Compared, Display
 from .expecting import Expecting, expecting
 from .loading import Selection, as_problem, plan
+from .status import Status, status_of
 from .writing import Results, asked_for, check_writable, write_reports
-
-#: With fewer cases there is no progress bar.
-MANY = 50
 
 
 @dataclass(frozen=True)
@@ -86,11 +82,9 @@ class RunSession:
     backends: tuple[str, ...]
     selection: Selection
     settings: Settings
-    console: Console = field(default_factory=terminal_console)
     executors: list[Executor] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     tally: Tally = field(default_factory=lambda: Tally(()))
-    by_operator: dict[tuple[str, str], dict[Outcome, int]] = field(default_factory=dict)
     history: history.Recorder = field(default_factory=history.Recorder)
     expecting: Expecting = field(default_factory=lambda: Expecting([], (), everything=False))
     failures: int = 0
@@ -98,15 +92,23 @@ class RunSession:
 
     #: ``compare`` keeps all outputs, to show them beside each other.
     keep_outputs = False
+    displayed_by = Display
+
+    def __post_init__(self) -> None:
+        given = self.settings
+        self.display = self.displayed_by(
+            quiet=given.quiet, verbose=given.verbose, failures=not given.update_expect
+        )
 
     def run(self) -> Status:
         """Run everything; return the exit status."""
         start = time.monotonic()
         self._check_usage()
-        planning = plan(self.sources, self.selection, self.settings.jobs)
+        with self.display.reading():
+            planning = plan(self.sources, self.selection, self.settings.jobs)
         problems = [as_problem(error) for error in planning.errors]
         for problem in problems:
-            self._print(terminal.problem(problem))
+            self.display.problem(problem)
         if not planning.cases and not problems:
             click.echo("no case matched", err=True)
             return Status.NO_CASE
@@ -189,21 +191,14 @@ class RunSession:
 
     def _run_cases(self, cases: Plan, results: Results) -> None:
         """Run the cases; a keyboard interrupt ends it early."""
-        bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=self.console,
-            transient=True,
-            disable=self.settings.quiet or len(cases) < MANY or not self.console.is_terminal,
-        )
+        total = len(cases) * len(self.executors)
         try:
-            with bar, self._interruptible():
-                task = bar.add_task("running", total=len(cases) * len(self.executors))
+            with (
+                self.display.running(total, self.tally.counts, self.executors),
+                self._interruptible(),
+            ):
                 for record in self._results(cases):
                     results.write(record)
-                    bar.advance(task)
         except KeyboardInterrupt:
             self.interrupted = True
         except Changed as error:
@@ -235,7 +230,7 @@ class RunSession:
             for record in group:
                 self._count(record)
                 yield record
-            self.show(group)
+            self.display.case(group)
             self.failures += not all(record.acceptable for record in group)
             if self.failures >= self.settings.most_failures:
                 return
@@ -245,15 +240,6 @@ class RunSession:
         self.history.add(record.case, record.outcome)
         if self.settings.reports:
             self.records.append(record)
-
-    def show(self, group: list[Record]) -> None:
-        """Print the results of one case."""
-        quiet = self.settings.quiet or self.settings.update_expect
-        for record in group:
-            put_record(self.console, record, quiet=quiet, verbose=self.settings.verbose)
-
-    def _print(self, *shown: RenderableType) -> None:
-        put(self.console, *shown)
 
     def _footer(self, problems: list[Problem], planned: int, seconds: float) -> Footer:
         return self.tally.footer(
@@ -265,37 +251,17 @@ class RunSession:
         )
 
     def _finish(self, footer: Footer) -> Status:
-        self.show_end(footer)
-        quiet = self.settings.quiet
-        status = put_end(self.console, footer, unexpected=bool(self.failures), quiet=quiet)
-        return Status.INTERRUPTED if footer.interrupted else status
-
-    def show_end(self, footer: Footer) -> None:
-        """Print what stands above the closing line."""
-        put_totals(self.console, footer)
+        unexpected = bool(self.failures or footer.missing or footer.unused)
+        ctx, remembered = click.get_current_context(), self.history.works
+        self.display.end(footer, unexpected, lambda case: again(ctx, case, remembered=remembered))
+        return Status.INTERRUPTED if footer.interrupted else status_of(footer, unexpected)
 
 
 class CompareSession(RunSession):
     """One ``opcheck compare``: the first backend is the oracle."""
 
     keep_outputs = True
-
-    def show(self, group: list[Record]) -> None:
-        """Print one case side by side on all backends."""
-        for record in group:
-            by = self.by_operator.setdefault((record.operator, record.backend), {})
-            by[record.outcome] = by.get(record.outcome, 0) + 1
-            if self.settings.verbose:
-                self._print(terminal.verbose_line(record))
-        if len(group) == len(self.executors) and not self.settings.quiet:
-            shown = terminal.comparison(group)
-            if shown is not None:
-                self._print(shown)
-
-    def show_end(self, footer: Footer) -> None:
-        """Print the table by operator and the totals."""
-        self._print(terminal.operator_table(self.by_operator), "")
-        super().show_end(footer)
+    displayed_by = Compared
 
 
 def session(kind: type[RunSession], given: dict[str, Any]) -> RunSession:

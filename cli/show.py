@@ -14,8 +14,8 @@ def show(ctx: click.Context, /, sources: tuple[str, ...]) -> None:
     """Print cases as their specification page would show them."""
     from ..reports.page import bodies, page
     from ..reports.text import location
-    from .ending import Status
     from .loading import plan, print_problems
+    from .status import Status
 
     planning = plan(sources)
     for i, case in enumerate(planning.cases.loaded()):

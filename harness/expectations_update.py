@@ -7,7 +7,6 @@ What no longer happens is narrowed or removed, and what is new is added with the
 from __future__ import annotations
 
 import heapq
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from .alike import shape
 from .errors import count
 from .expectations import (
     LISTABLE,
@@ -216,7 +216,7 @@ def _new(cases: dict[str, _Seen], file: str) -> Iterator[Draft]:
             may_pass = {Outcome.PASSED} & case.outcomes
             outcomes = tuple(o for o in LISTABLE if o in case.open | may_pass)
             operator = full_name(case.record.domain, case.record.operator)
-            key = (operator, outcomes, _shape(case.record))
+            key = (operator, outcomes, shape(case.record))
             groups.setdefault(key, []).append(case)
     for (operator, outcomes, _), group in groups.items():
         names = [o.value for o in outcomes]
@@ -311,15 +311,6 @@ def _message(record: Record) -> str:
     pair = first if first.worst is None else first.worst
     verb = "differ" if first.reason == "values" else "differs"
     return f"{first.output}: {first.reason} {verb}{much}: expected {pair.expected}, got {pair.got}"
-
-
-def _shape(record: Record) -> str:
-    """Return what messages of one kind have in common: no numbers, names and paths."""
-    reasons = sorted({d.reason for d in record.differences})
-    text = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "'", record.message[:400])
-    text = re.sub(r"\S*/\S*", "/", text)
-    text = re.sub(r"0x[0-9a-fA-F]+|[0-9]+", "0", text)
-    return " ".join([record.phase, *reasons, *text.split()])[:200]
 
 
 def _hint(record: Record) -> str:

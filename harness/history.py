@@ -48,6 +48,11 @@ class Recorder:
             except OSError:
                 self._give_up()
 
+    @property
+    def works(self) -> bool:
+        """Whether everything could be written so far."""
+        return self._works
+
     def close(self) -> None:
         """Keep what was added."""
         if self._file is not None:

@@ -6,8 +6,9 @@ other.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, overload
+from typing import NamedTuple, Protocol, overload
 
 import msgspec
 
@@ -15,6 +16,13 @@ from .backend import Backend
 from .case import Planned
 from .judge import Options, run_case
 from .record import ACCEPTABLE, Record
+
+
+class Running(NamedTuple):
+    """A case that is running: its id, and since when by ``time.monotonic``."""
+
+    case: str
+    since: float
 
 
 class Executor(Protocol):
@@ -27,6 +35,9 @@ class Executor(Protocol):
 
     def run(self, cases: Sequence[Planned]) -> Iterator[Record | None]:
         """Return one record per case, in order; ``None`` for a case left out after ``stop``."""
+
+    def running(self) -> Running | None:
+        """Return the case that has been running for the longest time; another thread may ask."""
 
     def stop(self) -> None:
         """Begin no other case; what runs comes to its end."""
@@ -43,6 +54,7 @@ class Here:
         self._backend = backend
         self._options = options
         self._stopped = False
+        self._now: tuple[Planned, float] | None = None
 
     def version(self) -> str:
         """Return the version of the backend."""
@@ -51,7 +63,18 @@ class Here:
     def run(self, cases: Sequence[Planned]) -> Iterator[Record | None]:
         """Return one record per case, in order; ``None`` for a case left out after ``stop``."""
         for case in cases:
-            yield None if self._stopped else run_case(case.load(), self._backend, self._options)
+            if self._stopped:
+                yield None
+                continue
+            self._now = case, time.monotonic()
+            record = run_case(case.load(), self._backend, self._options)
+            self._now = None
+            yield record
+
+    def running(self) -> Running | None:
+        """Return the case that is running."""
+        now = self._now
+        return None if now is None else Running(now[0].id, now[1])
 
     def stop(self) -> None:
         """Begin no other case."""

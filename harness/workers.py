@@ -34,6 +34,7 @@ from .case import Planned
 from .forkserver import quiet_forkserver
 from .judge import Options, blank
 from .record import Outcome, Record
+from .runner import Running
 
 #: Seconds in which a worker must have its backend ready: some compile or load for long.
 START_LIMIT = 120.0
@@ -62,9 +63,10 @@ class BackendFailed(Exception):
 
 @dataclass(slots=True)
 class _Batch:
-    """Cases that a worker has been handed, by their places among all."""
+    """Cases that a worker has been handed, by their places among all, and by their ids."""
 
     places: list[int]
+    ids: list[str]
     path: Path
     pool: ProcessPool
     future: Future[Any]
@@ -196,6 +198,15 @@ class Workers:
                 yield done.pop(following, None)
                 following += 1
 
+    def running(self) -> Running | None:
+        """Return the case that has been running for the longest time; another thread may ask."""
+        found = [
+            Running(batch.ids[seen], batch.since)
+            for batch in list(self._running)
+            if batch.pid and (seen := batch.seen) < len(batch.ids)
+        ]
+        return min(found, key=lambda running: running.since, default=None)
+
     def stop(self) -> None:
         """Begin no other batch; what runs comes to its end."""
         self._stopped = True
@@ -208,7 +219,7 @@ class Workers:
         path = Path(self._folder.name) / f"batch-{self._batches}"
         ids = [cases[p].id for p in places]
         pool, future = self._schedule(self._idle.pop(), worker.run_batch, name, ids, str(path))
-        self._running.append(_Batch(places, path, pool, future, time.monotonic()))
+        self._running.append(_Batch(places, ids, path, pool, future, time.monotonic()))
 
     def _next_places(self, queue: _Queue, cases: Sequence[Planned]) -> list[int]:
         """Take as many cases of one source as should fill a batch."""

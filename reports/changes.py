@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..harness.errors import count
 from ..harness.record import Header, Outcome, Record, Run
-from .terminal import Indented, plain
+from .plain import Indented, plain
 from .text import cut, headline
 
 #: Longer messages are cut, so that they stay on a line.

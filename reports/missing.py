@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ..harness.errors import count
 from ..harness.results import Gap, ResultFile
-from .terminal import Indented, plain
+from .plain import Indented, plain
 
 #: So many cases are named, unless all are asked for.
 FEW = 3

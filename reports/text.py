@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+from rich.cells import cell_len
 
 from ..harness.record import Difference, Outcome, Record, Row
 
@@ -47,8 +49,11 @@ def difference_lines(difference: Difference) -> list[str]:
     return [summary(difference), *(f"  {line}" for line in element_lines(difference))]
 
 
-def element_lines(difference: Difference) -> list[str]:
-    """Return a table of the first elements that differ, and the worst among all."""
+def element_lines(difference: Difference, without: Collection[str] = ()) -> list[str]:
+    """Return a table of the first elements that differ, and the worst among all.
+
+    ``without`` names columns to leave out.
+    """
     rows = list(difference.rows)
     if not rows:
         return []
@@ -57,7 +62,9 @@ def element_lines(difference: Difference) -> list[str]:
     if worst is not None and apart:
         rows.append(worst)
         hidden -= 1
-    lines = columns([HEADINGS, *(_cells(row) for row in rows)])
+    kept = [k for k, heading in enumerate(HEADINGS) if heading not in without]
+    cells = [HEADINGS, *map(_cells, rows)]
+    lines = columns([[row[k] for k in kept] for row in cells])
     if worst is not None:
         where = rows.index(worst) + 1
         lines[where] += "  <- the worst" if difference.different > 1 else ""
@@ -74,10 +81,11 @@ def columns(rows: Sequence[Sequence[str]], *, left: int = 0, longest: int = MAX_
     """
     short = [[cut(cell, longest) for cell in row] for row in rows]
     kept = [k for k in range(len(rows[0])) if any(row[k] for row in short[1:])]
-    widths = {k: max(len(row[k]) for row in short) for k in kept}
+    widths = {k: max(cell_len(row[k]) for row in short) for k in kept}
     lines = []
     for row in short:
-        cells = [row[k].ljust(widths[k]) if k < left else row[k].rjust(widths[k]) for k in kept]
+        spaces = {k: " " * (widths[k] - cell_len(row[k])) for k in kept}
+        cells = [row[k] + spaces[k] if k < left else spaces[k] + row[k] for k in kept]
         lines.append("  ".join(cells).rstrip())
     return lines
 

@@ -155,6 +155,27 @@ class AtCase:
         return run
 
 
+class Mixed:
+    """Wrong where the first input is 18, refuses 19, and at 17 waits for a file to appear."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+
+    def version(self) -> str:
+        return "0"
+
+    def prepare(self, model: Any) -> Any:
+        def run(feeds: Any) -> Any:
+            first = float(feeds["a"])
+            if first == 19:
+                raise Unsupported("no such number here")
+            while first == 17 and not self.path.exists():
+                time.sleep(0.02)
+            return MINIATURES["wrong-value" if first == 18 else "right"].prepare(model)(feeds)
+
+        return run
+
+
 def _float_wrong(outputs: list[Any]) -> list[Any]:
     return _every(_plus_one)(outputs) if outputs[0].dtype == np.float32 else outputs
 
@@ -221,6 +242,8 @@ def create(name: str) -> Any:
         _hang()
     if name.startswith("oversleeps:"):
         return _oversleeping(name, Path(name.partition(":")[2]))
+    if name.startswith("mixed:"):
+        return Mixed(name.partition(":")[2])
     return AtCase(name) if name.startswith("at-17:") else MINIATURES[name]
 
 

@@ -273,3 +273,48 @@ def test_records_come_case_by_case(small):
         records = list(chain.from_iterable(run_all(cases, [here, executor])))
     assert [r.backend for r in records] == ["right", "wrong-value"] * 3
     assert [r.case for r in records[::2]] == [r.case for r in records[1::2]]
+
+
+def test_an_executor_says_which_case_is_running_and_since_when(small, tmp_path):
+    """Of all that run the one that has been running for the longest time; none before and after."""
+    path = str(small / "add.yaml")
+    text = (small / "add.yaml").read_text().replace("data: 1}", "data: 17}", 1)
+    (small / "add.yaml").write_text(text.replace("[[1, 2, 3], [4, 5, 6]]", "17"))
+    cases = load(Path(path), path).cases
+    go = tmp_path / "go"
+    begun = time.monotonic()
+    with workers(f"mixed:{go}") as executor:
+        assert executor.running() is None
+        seen = []
+
+        def ask() -> None:
+            while not seen and time.monotonic() < begun + 60:
+                running = executor.running()
+                if running is not None and running.case == cases[0].id:
+                    seen.append(running)
+                time.sleep(0.01)
+            go.touch()
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert len(list(executor.run(cases))) == 3
+        asking.join()
+        assert executor.running() is None
+    assert begun < seen[0].since < time.monotonic()
+
+
+def test_this_process_says_which_case_is_running(small):
+    """Only while it runs: between two cases others may be waited for."""
+    path = str(small / "add.yaml")
+    seen = []
+
+    class Asking(type(create("right"))):  # type: ignore[misc]
+        def prepare(self, model):
+            seen.append(here.running())
+            return super().prepare(model)
+
+    here = Here(Asking("asking"), Options())
+    cases = load(Path(path), path).cases
+    for _ in here.run(cases):
+        assert here.running() is None
+    assert [running.case for running in seen] == [case.id for case in cases]
