@@ -57,6 +57,9 @@ class Settings:
     verbose: bool = False
     json_file: str | None = None
     junit_file: str | None = None
+    markdown_file: str | None = None
+    badge_file: str | None = None
+    annotations_file: str | None = None
 
     @property
     def most_failures(self) -> float:

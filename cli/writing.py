@@ -10,10 +10,14 @@ from typing import IO
 import click
 
 from ..harness.record import Run
+from . import github
 
 #: The reports of finished records: the option's name, and module and function in ``reports``.
 REPORTS = {
     "junit": ("junit", "junit"),
+    "markdown": ("markdown", "markdown"),
+    "badge": ("badge", "badge"),
+    "annotations": ("annotations", "annotations"),
 }
 
 
@@ -22,6 +26,9 @@ def write_reports(run: Run, files: Mapping[str, str]) -> None:
     for kind, path in files.items():
         module, name = REPORTS[kind]
         render = getattr(importlib.import_module(f"...reports.{module}", __name__), name)
+        if kind == "annotations":
+            github.print_commands(render(run, github.folder()))
+            continue
         with opened(path) as file:
             file.write(render(run))
 

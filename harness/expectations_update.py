@@ -216,7 +216,7 @@ def _new(cases: dict[str, _Seen], file: str) -> Iterator[Draft]:
             may_pass = {Outcome.PASSED} & case.outcomes
             outcomes = tuple(o for o in LISTABLE if o in case.open | may_pass)
             operator = full_name(case.record.domain, case.record.operator)
-            key = (operator, outcomes, _shape(case.record))
+            key = (operator, outcomes, shape(case.record))
             groups.setdefault(key, []).append(case)
     for (operator, outcomes, _), group in groups.items():
         names = [o.value for o in outcomes]
@@ -313,7 +313,7 @@ def _message(record: Record) -> str:
     return f"{first.output}: {first.reason} {verb}{much}: expected {pair.expected}, got {pair.got}"
 
 
-def _shape(record: Record) -> str:
+def shape(record: Record) -> str:
     """Return what messages of one kind have in common: no numbers, names and paths."""
     reasons = sorted({d.reason for d in record.differences})
     text = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "'", record.message[:400])
