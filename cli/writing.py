@@ -17,7 +17,7 @@ REPORTS = {
     "junit": ("junit", "junit"),
     "markdown": ("markdown", "markdown"),
     "badge": ("badge", "badge"),
-    "annotations": ("annotations", "annotations"),
+    "annotations": ("annotations", "workflow_commands"),
 }
 
 

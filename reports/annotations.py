@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 
-from ..harness.record import Run
+from ..harness.record import Record, Run
 from .alike import Group, groups
 from .text import body, cut, one_line, visible
 from .verdict import count, incomplete, unexpected
@@ -17,7 +17,7 @@ _LINES = 12
 _LINE = 300
 
 
-def annotations(run: Run, folder: str = "") -> str:
+def workflow_commands(run: Run, folder: str = "") -> str:
     """Render ``run`` as workflow commands, a line each, in the order of what they tell.
 
     First that results are missing, then bad case files and expectations without effect, then the
@@ -50,13 +50,13 @@ def _of_groups(run: Run, folder: str, found: Iterable[Group]) -> Iterable[str]:
 
 def _of_group(run: Run, folder: str, group: Group) -> list[str]:
     """Return one error for each line of a file that cases of the group stand on."""
-    places: dict[tuple[str, int | None], int] = {}
-    firsts = {}
+    places: dict[tuple[str, int], int] = {}
+    firsts: dict[tuple[str, int], Record] = {}
     for record in group.records:
         place = (record.file, record.line)
         firsts.setdefault(place, record)
         places[place] = places.get(place, 0) + 1
-    commands = []
+    commands: list[str] = []
     for place, record in firsts.items():
         title = f"{group.operator} {record.outcome.value} on {record.backend}"
         if places[place] > 1:

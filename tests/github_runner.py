@@ -1,10 +1,17 @@
-"""How the runner of GitHub's actions reads a log: which lines are commands, and what they say."""
+"""The runner of GitHub's actions: how it reads a log, and how it runs the steps of an action."""
 
 from __future__ import annotations
 
 import io
+import os
+import re
+import subprocess
+import sys
 import unicodedata
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
 
 #: The commands that runners know.
 KNOWN = set(
@@ -67,3 +74,66 @@ def _unescaped(text: str, signs: str) -> str:
     for sign in signs:
         text = text.replace(f"%{ord(sign):02X}", sign)
     return text
+
+
+@dataclass
+class Step:
+    """What came of a step of an action: its status, its log, and the files it wrote to."""
+
+    status: int
+    log: str
+    outputs: dict[str, str]
+    summary: str
+
+
+def run_action(action: Path, inputs: dict[str, str], workspace: Path, temp: Path) -> Step:
+    """Run the last step of a composite action in ``workspace``, as the runner does.
+
+    The step before it installs opcheck; here ``temp`` is given the environment of the tests.
+    """
+    described = yaml.safe_load(action.read_text())
+    given = {name: one["default"] for name, one in described["inputs"].items()} | inputs
+    assert given.keys() == described["inputs"].keys(), "an input that the action does not have"
+    temp.mkdir()
+    (temp / "opcheck-venv").symlink_to(Path(sys.executable).parent.parent)
+    step = described["runs"]["steps"][-1]
+    environment = {name: _evaluated(text, given) for name, text in step["env"].items()}
+    return run_shell(step["run"], workspace, temp, action.parent, environment)
+
+
+def run_shell(
+    script: str, workspace: Path, temp: Path, action: Path, environment: dict[str, str]
+) -> Step:
+    """Run a script with bash as the runner calls it, with the files and variables it gives."""
+    for name in ("output", "summary"):
+        (temp / name).touch()
+    path = temp / "script.sh"
+    path.write_text(script)
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", path],
+        cwd=workspace,
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_ACTION_PATH": str(action),
+            "GITHUB_OUTPUT": str(temp / "output"),
+            "GITHUB_STEP_SUMMARY": str(temp / "summary"),
+            "GITHUB_WORKSPACE": str(workspace),
+            "RUNNER_TEMP": str(temp),
+            "OPCHECK_CACHE": str(temp / "cache"),
+            **environment,
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240,
+    )
+    outputs = dict(line.split("=", 1) for line in (temp / "output").read_text().splitlines())
+    return Step(done.returncode, done.stdout, outputs, (temp / "summary").read_text())
+
+
+def _evaluated(text: str, inputs: dict[str, str]) -> str:
+    """Evaluate the expressions of an ``env:``, which may only name inputs."""
+    return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: inputs[found[1]], text)

@@ -21,10 +21,10 @@ from opcheck.harness.record import (
 #: Pieces of what reports are made of, and of what reads them.
 _PIECES = [
     "]]>", "<![CDATA[", "\x00", "\x1b[31m", "\ud800", "<script>alert(1)</script>", "@octocat",
-    "`", "``", "```", "~~~", "|", "\\|", "\\", "\n", "\n\n", "\r", "\r\n", "\t", "    ", "::error::",
-    "##[error]", "::", "%0A", "![a](http://b.c/d.png)", "[a](http://b.c)", "http://b.c", "www.b.c",
-    "a@b.cd", "#1", "</details>", "</code></summary>", "<!--", "&lt;", "&amp;", "- ", "# ", "*a*",
-    "$x$", "\u202e", "\u200b", "\u2028", "\x85", "'", '"', ",", ":", "<https://b.c>", "[a]: b",
+    "`", "``", "```", "~~~", "|", "\\|", "\\", "\n", "\n\n", "\r", "\r\n", "\t", "    ",
+    "::error::", "##[error]", "::", "%0A", "![a](http://b.c/d.png)", "[a](http://b.c)", "http://b.c",
+    "www.b.c", "a@b.cd", "#1", "</details>", "</code></summary>", "<!--", "&lt;", "&amp;", "- ",
+    "# ", "*a*", "$x$", "\u202e", "\u200b", "\u2028", "\x85", "'", '"', ",", ":", "<https://b.c>", "[a]: b",
 ]  # fmt: skip
 
 #: Any text, and above all what a report could take for its own signs.

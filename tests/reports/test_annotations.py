@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from github_runner import Command, commands
 from made_runs import WILD, different, record, run, wild_run
 from opcheck.harness.record import Outcome, Problem, Run
-from opcheck.reports.annotations import MOST, annotations
+from opcheck.reports.annotations import MOST, workflow_commands
 from opcheck.reports.text import visible
 
 
 def read(made: Run, folder: str = "") -> list[Command]:
     """Return the commands; every line is one."""
-    text = annotations(made, folder)
+    text = workflow_commands(made, folder)
     found = commands(text)
     assert len(found) == text.count("\n") == len(text.splitlines())
     return found
