@@ -24,7 +24,8 @@ _PIECES = [
     "`", "``", "```", "~~~", "|", "\\|", "\\", "\n", "\n\n", "\r", "\r\n", "\t", "    ",
     "::error::", "##[error]", "::", "%0A", "![a](http://b.c/d.png)", "[a](http://b.c)", "http://b.c",
     "www.b.c", "a@b.cd", "#1", "</details>", "</code></summary>", "<!--", "&lt;", "&amp;", "- ",
-    "# ", "*a*", "$x$", "\u202e", "\u200b", "\u2028", "\x85", "'", '"', ",", ":", "<https://b.c>", "[a]: b",
+    "# ", "*a*", "$x$", "\u202e", "\u200b", "\u2028", "\x85", "'", '"', ",", ":",
+    "<https://b.c>", "[a]: b",
 ]  # fmt: skip
 
 #: Any text, and above all what a report could take for its own signs.
