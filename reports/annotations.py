@@ -60,7 +60,7 @@ def _of_group(run: Run, folder: str, group: Group) -> list[str]:
     for place, record in firsts.items():
         title = f"{group.operator} {record.outcome.value} on {record.backend}"
         if places[place] > 1:
-            title += f", {places[place]:,} variants"
+            title += f", {places[place]:,} cases"
         lines = [record.case, *body(record)]
         if (more := len(group.records) - places[place]) and not commands:
             lines.insert(1, f"{count(more, 'case', 'cases')} elsewhere went the same way.")

@@ -93,7 +93,7 @@ def test_the_first_ones_tell_most():
     *errors, notice = read(run(*small, *large))
     assert len(errors) == MOST
     assert [c.properties["line"] for c in errors[:4]] == ["10", "90", "91", "11"]
-    assert errors[0].properties["title"] == "Add errored on some, 2 variants"
+    assert errors[0].properties["title"] == "Add errored on some, 2 cases"
     assert errors[0].data.split("\n")[1] == "38 cases elsewhere went the same way."
     assert (notice.name, notice.data[:19]) == ("notice", "12 more errors are ")
 
