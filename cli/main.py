@@ -11,6 +11,7 @@ import importlib
 import click
 
 from .. import __version__
+from .github import guard_output
 
 #: The commands, each in the module and under the name given.
 COMMANDS = {
@@ -54,3 +55,4 @@ def main() -> None:
     Exit status: 0 all as expected, 1 something unexpected, 2 wrong usage or a bad case file,
     3 a backend that cannot run here, 5 no case matched, 130 interrupted.
     """
+    guard_output()

@@ -69,6 +69,12 @@ _JUDGING = (
 _REPORTS = (
     click.option("--junit", "junit_file", type=click.Path(dir_okay=False, writable=True),
                  metavar="FILE", help="Write a JUnit XML report."),
+    click.option("--markdown", "markdown_file", type=click.Path(dir_okay=False, writable=True),
+                 metavar="FILE", help="Write Markdown for a comment or a job's summary."),
+    click.option("--badge", "badge_file", type=click.Path(dir_okay=False, writable=True),
+                 metavar="FILE", help="Write the JSON of a shields.io badge."),
+    click.option("--annotations", "annotations_file", type=click.Choice(["github"]),
+                 help="Print what went wrong as commands that GitHub shows on the lines of files."),
 )  # fmt: skip
 
 

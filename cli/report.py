@@ -49,7 +49,7 @@ def report(ctx: click.Context, /, files: tuple[str, ...], **given: Any) -> None:
     from .writing import RESULTS, asked_for, check_writable, write_reports
 
     reports = asked_for(given, RESULTS) | asked_for(given)
-    check_writable(reports.values())
+    check_writable(reports)
     try:
         found = [read(path) for path in files]
         run = merge(found)

@@ -34,7 +34,7 @@ from .display import Compared, Display
 from .expecting import Expecting, expecting
 from .loading import Selection, as_problem, plan
 from .status import Status, status_of
-from .writing import Results, asked_for, check_writable, write_reports
+from .writing import RESULTS, Results, asked_for, check_writable, write_reports
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,9 @@ class Settings:
     verbose: bool = False
     json_file: str | None = None
     junit_file: str | None = None
+    markdown_file: str | None = None
+    badge_file: str | None = None
+    annotations_file: str | None = None
 
     @property
     def most_failures(self) -> float:
@@ -147,7 +150,7 @@ class RunSession:
         given = self.settings
         if given.update_expect and not given.expect:
             raise click.UsageError("--update-expect goes with --expect FILE")
-        check_writable([*filter(None, [given.json_file]), *given.reports.values()])
+        check_writable(asked_for(vars(given), RESULTS) | given.reports)
         self.expecting = expecting(
             given.expect,
             list(dict.fromkeys(self.backends)),

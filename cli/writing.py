@@ -13,11 +13,17 @@ import click
 from ..harness.record import Run
 from ..harness.results import Line
 from ..reports import jsonl
+from . import github
 
 #: The reports of finished records: the option's name, and module and function in ``reports``.
 REPORTS = {
     "junit": ("junit", "junit"),
+    "markdown": ("markdown", "markdown"),
+    "badge": ("badge", "badge"),
+    "annotations": ("annotations", "workflow_commands"),
 }
+#: The reports that are printed: what their option takes is the name of a format, not of a file.
+PRINTED = frozenset({"annotations"})
 #: The results themselves, which a run writes as they come.
 RESULTS = {
     "json": ("jsonl", "jsonl"),
@@ -30,10 +36,10 @@ def asked_for(given: Mapping[str, Any], kinds: Iterable[str] = REPORTS) -> dict[
     return {kind: path for kind, path in files.items() if path}
 
 
-def check_writable(names: Iterable[str]) -> None:
+def check_writable(files: Mapping[str, str]) -> None:
     """Raise ``click.UsageError`` for a file that could not be written, before work is done."""
     seen: set[Path] = set()
-    for name in names:
+    for name in (path for kind, path in files.items() if kind not in PRINTED):
         try:
             path = Path(name).resolve()
             problem = _obstacle(path)
@@ -71,6 +77,9 @@ def write_reports(run: Run, files: Mapping[str, str]) -> list[str]:
         module, name = (REPORTS | RESULTS)[kind]
         try:
             render = getattr(importlib.import_module(f"...reports.{module}", __name__), name)
+            if kind in PRINTED:
+                github.print_commands(render(run, github.folder()))
+                continue
             with Path(path).open("w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(render(run))
         except OSError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Collection, Sequence
 
 from rich.cells import cell_len
@@ -10,6 +12,8 @@ from ..harness.record import Difference, Outcome, Record, Row
 
 #: Cells longer than this are cut.
 MAX_CELL = 30
+#: What turns colours and the like on and off.
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 def headline(record: Record) -> str:
@@ -97,3 +101,32 @@ def cut(text: str, length: int) -> str:
 
 def _cells(row: Row) -> list[str]:
     return [str(row.index), row.expected, row.got, row.absolute, row.relative, row.ulp]
+
+
+def body(record: Record) -> list[str]:
+    """Return all that is known of a result as lines, and how to see it again."""
+    lines = [record.why] if record.why else []
+    lines += [record.verdict] if record.verdict else []
+    if record.flaky:
+        lines.append(f"flaky: repetitions gave {' and '.join(record.flaky)}")
+    lines += [record.message] if record.message else []
+    for difference in record.differences:
+        lines += difference_lines(difference)
+    again = shlex.join(["opcheck", "run", record.case, "--backend", record.backend])
+    return [*lines, f"Run it again: {again}"]
+
+
+def visible(text: str) -> str:
+    """Return a text without colours, and with all but line ends that cannot be seen as escapes.
+
+    Control characters, lone surrogates, and characters that hide or turn text are among them.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    plain = _ESCAPES.sub("", text).replace("\r\n", "\n").expandtabs()
+    return "".join(c if c == "\n" or c.isprintable() else f"\\x{ord(c):02x}" for c in plain)
+
+
+def one_line(text: str, length: int) -> str:
+    """Return a text as one visible line of at most ``length`` characters."""
+    return cut(" ".join(visible(text).split()), length)

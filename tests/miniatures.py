@@ -180,6 +180,12 @@ def _float_wrong(outputs: list[Any]) -> list[Any]:
     return _every(_plus_one)(outputs) if outputs[0].dtype == np.float32 else outputs
 
 
+#: What a GitHub action obeys: at the beginning of a line, behind a word that fills one, in a line.
+COMMANDS = "\n".join(
+    ["::error::one", "  ::add-mask::two", "a ##[warning]three", "\u200b::stop-commands::four",
+     "x" * 70 + " ::notice::five", "x" * 78 + "::notice::six", "a\r::error::seven"]
+)  # fmt: skip
+
 MINIATURES = {
     m.name: m
     for m in (
@@ -215,6 +221,7 @@ MINIATURES = {
         Miniature("slow", run=lambda: time.sleep(0.05)),
         Miniature("prints", run=_print_everywhere, load=_raise(RuntimeError("after printing"))),
         Miniature("chatty", _every(_plus_one), run=_print_everywhere),
+        Miniature("says-commands", load=_raise(RuntimeError(COMMANDS))),
         Miniature("says-markup", load=_raise(RuntimeError("[red]<b>]]>\x00\x1b[31m\ud800 done"))),
     )
 }
