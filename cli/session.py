@@ -20,16 +20,18 @@ from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import __version__
-from ..backends import FACTORY, CannotRun, UnknownBackend, check, create, create_here
+from ..backends import CannotRun, UnknownBackend
+from ..backends.executors import make_executor
 from ..harness import history
+from ..harness.expecting import Expecting
 from ..harness.filecache import Changed
 from ..harness.judge import Options
 from ..harness.plan import Plan
 from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run
-from ..harness.runner import Executor, Here, run_all
-from ..harness.workers import BackendFailed, Workers
+from ..harness.runner import Executor, run_all
+from ..harness.workers import BackendFailed
 from ..reports import jsonl, terminal
-from .expecting import Expecting, expecting
+from .expecting import expecting, rewrite
 from .loading import Selection, Status, as_problem, plan
 from .writing import REPORTS, opened, write_reports
 
@@ -130,7 +132,7 @@ class RunSession:
             _write(out, footer)
         self.history.close()
         if self.settings.update_expect:
-            self.expecting.update([case.id for case in planning.cases])
+            rewrite(self.expecting, [case.id for case in planning.cases])
             self.failures = 0
         run = Run(header, self.records, problems, footer)
         write_reports(run, self.settings.reports)
@@ -152,16 +154,15 @@ class RunSession:
     def _executor(self, name: str, stack: ExitStack) -> Executor:
         given = self.settings
         options = Options(given.ulp, given.rtol, given.atol, self.keep_outputs, given.timeout)
-        memory = int(given.memory * 2**30) or None
-        backend = create_here(name, given.timeout, memory)
-        if backend is None and given.no_isolation:
-            backend = create(name)
-        if backend is not None:
-            return Here(backend, options)
-        check(name)
-        workers = Workers(FACTORY, name, options, given.jobs or os.cpu_count() or 1, memory)
-        stack.callback(workers.close)
-        return workers
+        made = make_executor(
+            name,
+            options,
+            memory=given.memory,
+            jobs=given.jobs or os.cpu_count() or 1,
+            isolated=not given.no_isolation,
+        )
+        stack.callback(made.close)
+        return made
 
     def _header(self) -> Header:
         default = Settings()

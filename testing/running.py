@@ -1,0 +1,159 @@
+"""One run of pytest with a backend: what is collected, who runs it, what is said at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ..backends import CannotRun, UnknownBackend, check
+from ..harness.errors import CaseError
+from ..harness.expectations import load
+from ..harness.expecting import Expecting, NotNeeded, check_needed
+from ..harness.judge import Options
+from ..harness.record import Record
+from ..harness.sources import SUFFIXES
+from ..harness.workers import BackendFailed
+from .items import CaseFile, CaseItem, is_case_file
+from .shown import shown
+from .stream import Stream
+
+#: Options of pytest that leave out cases without telling.
+LEAVING_OUT = ("lf", "ignore", "ignore_glob")
+
+
+class Running:
+    """The part of the plugin that is there when a backend is named."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        backends: Sequence[str],
+        expect: Sequence[str | Path],
+        numbers: Mapping[str, float | None],
+    ) -> None:
+        self.config = config
+        self.here = config.invocation_params.dir
+        self.backends = list(dict.fromkeys(backends))
+        try:
+            for backend in self.backends:
+                check(backend)
+            files = [load(Path(self.name(self.here / path))) for path in expect]
+            check_needed(files, self.backends)
+        except (UnknownBackend, CannotRun, CaseError, NotNeeded) as error:
+            raise pytest.UsageError(f"opcheck: {error}") from None
+        self.expecting = Expecting(files, (), everything=False)
+        given = {name: number for name, number in numbers.items() if number is not None}
+        memory = given.get("memory", 4.0)
+        options = Options(
+            given.get("ulp"),
+            given.get("rtol"),
+            given.get("atol"),
+            time_limit=given.get("timeout", Options().time_limit),
+        )
+        self.streams = {name: Stream(name, options, memory) for name in self.backends}
+        self.deselected = False
+        self.ran: set[pytest.Item] = set()
+        self.unused: list[str] = []
+
+    def name(self, path: Path) -> str:
+        """Return what opcheck calls a path when it is started where pytest was."""
+        return Path(os.path.relpath(path, self.here)).as_posix()
+
+    def pytest_report_header(self) -> str:
+        """Name the backends and the expectations files."""
+        files = [f"expecting {one.file}" for one in self.expecting.files]
+        return shown(f"opcheck: {', '.join([*self.backends, *files])}")
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> CaseFile | None:
+        """Collect a case file; one that the command line names is always meant to be one."""
+        named = file_path.suffix in SUFFIXES and parent.session.isinitpath(file_path)
+        if not named and not is_case_file(file_path):
+            return None
+        collected: CaseFile = CaseFile.from_parent(parent, path=file_path, running=self)
+        return collected
+
+    def pytest_deselected(self) -> None:
+        """Remember that the run is not complete."""
+        self.deselected = True
+
+    def start(self, backend: str) -> None:
+        """Start a backend; the test is an error where that is not possible."""
+        try:
+            self.expecting.versions[backend] = self.streams[backend].version()
+        except (CannotRun, BackendFailed) as error:
+            pytest.fail(shown(str(error)), pytrace=False)
+
+    def record(self, item: CaseItem) -> Record:
+        """Run the case of an item."""
+        record = self.streams[item.backend].record(item, lambda: self._ahead(item))
+        self.ran.add(item)
+        named = msgspec.structs.replace(record, case=item.case, file=item.file)
+        return self.expecting.judge(named)
+
+    def _ahead(self, item: CaseItem) -> list[CaseItem]:
+        """Return an item and those of its backend that are sure to follow.
+
+        Nobody knows which items a worker of pytest-xdist gets.
+        A marker, such as skip, may keep an item from running.
+        """
+        if hasattr(self.config, "workerinput"):
+            return [item]
+        items = item.session.items
+        later = [
+            other
+            for other in items[items.index(item) + 1 :]
+            if isinstance(other, CaseItem) and other.backend == item.backend
+        ]
+        return [item, *takewhile(lambda other: not any(other.iter_markers()), later)]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Let a report give the time of the case, and the place of a case that was skipped."""
+        report = yield
+        if isinstance(item, CaseItem) and report.when == "call":
+            report.duration = item.seconds or report.duration
+            if isinstance(report.longrepr, tuple):
+                path, line, _ = item.location
+                report.longrepr = (path, (line or 0) + 1, report.longrepr[2])
+        return report
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Hold the expectations against a run that was complete."""
+        roots = [self.here / argument for argument in self.config.args]
+        self.expecting.everything = self._complete(session)
+        self.expecting.sources = tuple(
+            source
+            for file in self.expecting.files
+            for source in file.sources
+            if (path := self.here / source).exists()
+            and any(path.resolve().is_relative_to(root.resolve()) for root in roots)
+        )
+        self.unused = [shown(line) for line in self.expecting.unused()]
+        if self.unused and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _complete(self, session: pytest.Session) -> bool:
+        """Whether every case of the paths that were given has a record."""
+        left_out = any(self.config.getoption(name, None) for name in LEAVING_OUT)
+        cases = {item for item in session.items if isinstance(item, CaseItem)}
+        some = any("::" in argument for argument in self.config.args)
+        return not (left_out or some or self.deselected) and cases == self.ran
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say which expectations no longer hold."""
+        if self.unused:
+            terminalreporter.section("opcheck: expectations that no longer hold", red=True)
+            for line in self.unused:
+                terminalreporter.line(line)
+
+    def pytest_unconfigure(self) -> None:
+        """Leave no process behind."""
+        for stream in self.streams.values():
+            stream.close()
