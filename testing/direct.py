@@ -58,6 +58,7 @@ def check(
     skip.
     Raises ``BadCases`` for mistakes in the case file, ``ValueError`` for an id that leads nowhere.
     """
+    __tracebackhide__ = True  # pytest shows the caller
     planned = [case] if isinstance(case, Planned) else _plan([case])
     options = Options(ulp, rtol, atol)
     failed, skipped = [], []

@@ -43,9 +43,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Take part in this run if a backend is named."""
     backends = given(config, "backend")
     if backends:
+        numbers = {name: _number(config, name) for name in NUMBERS}
         from .running import Running
 
-        numbers = {name: _number(config, name) for name in NUMBERS}
         running = Running(config, backends, given(config, "expect"), numbers)
         config.pluginmanager.register(running, "opcheck-running")
 

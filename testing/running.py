@@ -6,6 +6,7 @@ import os
 from collections.abc import Generator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,6 +22,20 @@ from ..harness.workers import BackendFailed
 from .items import CaseFile, CaseItem, is_case_file
 from .shown import shown
 from .stream import Stream
+
+
+class Share(msgspec.Struct):
+    """What a process has run, as a worker of pytest-xdist tells it to the one that shows it.
+
+    ``planned`` and ``ran`` are node ids; ``deselected`` says that there were more cases.
+    """
+
+    deselected: bool = False
+    planned: set[str] = set()
+    ran: set[str] = set()
+    versions: dict[str, str] = {}
+    records: dict[str, list[Record]] = {}
+
 
 #: Options of pytest that leave out cases without telling.
 LEAVING_OUT = ("lf", "ignore", "ignore_glob")
@@ -56,8 +71,7 @@ class Running:
             time_limit=given.get("timeout", Options().time_limit),
         )
         self.streams = {name: Stream(name, options, memory) for name in self.backends}
-        self.deselected = False
-        self.ran: set[pytest.Item] = set()
+        self.share = Share()
         self.unused: list[str] = []
 
     def name(self, path: Path) -> str:
@@ -79,19 +93,19 @@ class Running:
 
     def pytest_deselected(self) -> None:
         """Remember that the run is not complete."""
-        self.deselected = True
+        self.share.deselected = True
 
     def start(self, backend: str) -> None:
         """Start a backend; the test is an error where that is not possible."""
         try:
             self.expecting.versions[backend] = self.streams[backend].version()
         except (CannotRun, BackendFailed) as error:
-            pytest.fail(shown(str(error)), pytrace=False)
+            raise pytest.fail.Exception(shown(str(error)), pytrace=False) from None
 
     def record(self, item: CaseItem) -> Record:
         """Run the case of an item."""
         record = self.streams[item.backend].record(item, lambda: self._ahead(item))
-        self.ran.add(item)
+        self.share.ran.add(item.nodeid)
         named = msgspec.structs.replace(record, case=item.case, file=item.file)
         return self.expecting.judge(named)
 
@@ -126,25 +140,50 @@ class Running:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Hold the expectations against a run that was complete."""
-        roots = [self.here / argument for argument in self.config.args]
-        self.expecting.everything = self._complete(session)
-        self.expecting.sources = tuple(
-            source
-            for file in self.expecting.files
-            for source in file.sources
-            if (path := self.here / source).exists()
-            and any(path.resolve().is_relative_to(root.resolve()) for root in roots)
-        )
+        self.share.planned |= {i.nodeid for i in session.items if isinstance(i, CaseItem)}
+        if hasattr(self.config, "workeroutput"):
+            if self.expecting.files:
+                self.share.versions = self.expecting.versions
+                self.share.records = self.expecting.records
+                told = msgspec.json.encode(self.share).decode()
+                self.config.workeroutput["opcheck"] = told
+            return
+        self.expecting.everything = self._complete()
+        self.expecting.sources = self._sources()
         self.unused = [shown(line) for line in self.expecting.unused()]
         if self.unused and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _complete(self, session: pytest.Session) -> bool:
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a worker of pytest-xdist has run; one that died tells nothing."""
+        told = getattr(node, "workeroutput", {}).get("opcheck")
+        if told is not None:
+            share = msgspec.json.decode(told, type=Share)
+            self.share.deselected |= share.deselected
+            self.share.planned |= share.planned
+            self.share.ran |= share.ran
+            self.expecting.versions |= share.versions
+            for backend, records in share.records.items():
+                self.expecting.records.setdefault(backend, []).extend(records)
+
+    def _complete(self) -> bool:
         """Whether every case of the paths that were given has a record."""
         left_out = any(self.config.getoption(name, None) for name in LEAVING_OUT)
-        cases = {item for item in session.items if isinstance(item, CaseItem)}
         some = any("::" in argument for argument in self.config.args)
-        return not (left_out or some or self.deselected) and cases == self.ran
+        share = self.share
+        return not (left_out or some or share.deselected) and share.planned == share.ran
+
+    def _sources(self) -> tuple[str, ...]:
+        """Return those of the files' sources that lie below the paths that were given."""
+        roots = [(self.here / argument).resolve() for argument in self.config.args]
+        return tuple(
+            source
+            for file in self.expecting.files
+            for source in file.sources
+            if (path := self.here / source).exists()
+            and any(path.resolve().is_relative_to(root) for root in roots)
+        )
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say which expectations no longer hold."""

@@ -11,7 +11,7 @@ from ..reports.text import headline, location
 def failure_text(record: Record, *, again: bool = True) -> str:
     """Return the text of a failure; its first line says in short what came of the case.
 
-    Without ``again`` there is no command that shows it again.
+    Without ``again`` no command runs it again: what ran it is no backend.
     """
     said = headline(record)
     if record.outcome is Outcome.PASSED:
@@ -29,7 +29,10 @@ def failure_text(record: Record, *, again: bool = True) -> str:
     body = report_text(record)
     if said.startswith(body[0]) or said.endswith(body[0]):
         del body[0]
-    lines += [line for line in body if again or not line.startswith("Run it again")]
+    if not again:
+        body = [line for line in body if not line.startswith("Run it again")]
+        body.append(f"See the case: opcheck show '{record.case}'")
+    lines += body
     return shown("\n".join(lines))
 
 
