@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..harness.sources import SUFFIXES
 from ..harness.workers import BackendFailed
 from .items import CaseFile, CaseItem, is_case_file
 from .shown import shown
-from .stream import Stream
+from .stream import FEW, Stream
 
 
 class Share(msgspec.Struct):
@@ -71,6 +71,8 @@ class Running:
             time_limit=given.get("timeout", Options().time_limit),
         )
         self.streams = {name: Stream(name, options, memory) for name in self.backends}
+        #: Which item is expected to begin the next guess, and how long the last one was.
+        self.guesses: dict[str, tuple[CaseItem | None, int]] = {}
         self.share = Share()
         self.unused: list[str] = []
 
@@ -110,20 +112,26 @@ class Running:
         return self.expecting.judge(named)
 
     def _ahead(self, item: CaseItem) -> list[CaseItem]:
-        """Return an item and those of its backend that are sure to follow.
+        """Return an item and those of its backend that follow.
 
-        Nobody knows which items a worker of pytest-xdist gets.
+        A worker of pytest-xdist is given a few items in a row, and nobody knows how many: the
+        guess is twice as many as were in a row before.
         A marker, such as skip, may keep an item from running.
         """
-        if hasattr(self.config, "workerinput"):
-            return [item]
         items = item.session.items
-        later = [
+        later = (
             other
-            for other in items[items.index(item) + 1 :]
+            for other in islice(items, items.index(item) + 1, None)
             if isinstance(other, CaseItem) and other.backend == item.backend
-        ]
-        return [item, *takewhile(lambda other: not any(other.iter_markers()), later)]
+        )
+        following = takewhile(lambda other: not any(other.iter_markers()), later)
+        if not hasattr(self.config, "workerinput"):
+            return [item, *following]
+        expected, length = self.guesses.get(item.backend, (None, 1))
+        length = min(2 * length, FEW) if item is expected else 1
+        ahead = [item, *islice(following, length - 1)]
+        self.guesses[item.backend] = (next(following, None), length)
+        return ahead
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

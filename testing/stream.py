@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..backends import CannotRun
+from ..backends import CannotRun, is_isolated
 from ..backends.executors import make_executor
 from ..harness.judge import Options
 from ..harness.record import Record
@@ -14,6 +15,9 @@ from ..harness.workers import BackendFailed
 
 if TYPE_CHECKING:
     from .items import CaseItem
+
+#: So many cases that were expected and are not wanted are run to the end.
+FEW = 32
 
 
 class Stream:
@@ -73,8 +77,11 @@ class Stream:
 
     def _begin(self, items: Sequence[CaseItem]) -> None:
         """Expect other items from now on."""
-        if self._next < len(self._places):
-            self.close()  # a worker may be busy with what was expected before
+        left = len(self._places) - self._next
+        if left > FEW or (left and not is_isolated(self.backend)):
+            self.close()  # its worker is busy with what was expected before
+        elif left:
+            deque(self._records, maxlen=0)  # waiting is quicker than another worker
         self._places = {item: place for place, item in enumerate(items)}
         self._next = 0
         self._records = self._open().run([item.planned for item in items])
