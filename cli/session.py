@@ -19,19 +19,21 @@ import numpy as np
 import onnx
 
 from .. import __version__
-from ..backends import FACTORY, CannotRun, UnknownBackend, check, create, create_here
+from ..backends import CannotRun, UnknownBackend
+from ..backends.executors import make_executor
 from ..harness import history
+from ..harness.expecting import Expecting
 from ..harness.filecache import Changed
 from ..harness.judge import Options
 from ..harness.plan import Plan
 from ..harness.record import FORMAT, Footer, Header, Problem, Record, Run, utf8
 from ..harness.results import Tally
-from ..harness.runner import Executor, Here, run_all
+from ..harness.runner import Executor, run_all
 from ..harness.sources import Planning
-from ..harness.workers import BackendFailed, Workers
+from ..harness.workers import BackendFailed
 from .again import again
 from .display import Compared, Display
-from .expecting import Expecting, expecting
+from .expecting import expecting, rewrite
 from .loading import Selection, as_problem, plan
 from .status import Status, status_of
 from .writing import RESULTS, Results, asked_for, check_writable, write_reports
@@ -136,7 +138,7 @@ class RunSession:
             results.write(footer)
         self.history.close()
         if self.settings.update_expect:
-            self.expecting.update([case.id for case in planning.cases])
+            rewrite(self.expecting, [case.id for case in planning.cases])
             self.failures = 0
         run = Run(header, self.records, problems, footer)
         status = self._finish(footer)
@@ -162,16 +164,15 @@ class RunSession:
     def _executor(self, name: str, stack: ExitStack) -> Executor:
         given = self.settings
         options = Options(given.ulp, given.rtol, given.atol, self.keep_outputs, given.timeout)
-        memory = int(given.memory * 2**30) or None
-        backend = create_here(name, given.timeout, memory)
-        if backend is None and given.no_isolation:
-            backend = create(name)
-        if backend is not None:
-            return Here(backend, options)
-        check(name)
-        workers = Workers(FACTORY, name, options, given.jobs or os.cpu_count() or 1, memory)
-        stack.callback(workers.close)
-        return workers
+        made = make_executor(
+            name,
+            options,
+            memory=given.memory,
+            jobs=given.jobs or os.cpu_count() or 1,
+            isolated=not given.no_isolation,
+        )
+        stack.callback(made.close)
+        return made
 
     def _header(self, planning: Planning) -> Header:
         default = Settings()
