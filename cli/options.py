@@ -68,6 +68,8 @@ _JUDGING = (
 _REPORTS = (
     click.option("--junit", "junit_file", type=click.Path(dir_okay=False, writable=True),
                  metavar="FILE", help="Write a JUnit XML report."),
+    click.option("--html", "html_file", type=click.Path(dir_okay=False, writable=True),
+                 metavar="FILE", help="Write a page to look at: one HTML file that needs nothing."),
 )  # fmt: skip
 
 

@@ -22,13 +22,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from .. import __version__
 from ..backends import FACTORY, CannotRun, UnknownBackend, check, create, create_here
 from ..harness import history
+from ..harness.detail import detail
 from ..harness.filecache import Changed
 from ..harness.judge import Options
 from ..harness.plan import Plan
-from ..harness.record import FORMAT, Footer, Header, Outcome, Problem, Record, Run
+from ..harness.record import FORMAT, Detail, Footer, Header, Outcome, Problem, Record, Run
 from ..harness.runner import Executor, Here, run_all
 from ..harness.workers import BackendFailed, Workers
 from ..reports import jsonl, terminal
+from ..reports.page import node
 from .expecting import Expecting, expecting
 from .loading import Selection, Status, as_problem, plan
 from .writing import REPORTS, opened, write_reports
@@ -57,6 +59,7 @@ class Settings:
     verbose: bool = False
     json_file: str | None = None
     junit_file: str | None = None
+    html_file: str | None = None
 
     @property
     def most_failures(self) -> float:
@@ -86,10 +89,13 @@ class RunSession:
     console: Console = field(default_factory=lambda: Console(highlight=False, emoji=False))
     executors: list[Executor] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    details: dict[str, Detail] = field(default_factory=dict)
     counts: dict[str, dict[Outcome, int]] = field(default_factory=dict)
     by_operator: dict[tuple[str, str], dict[Outcome, int]] = field(default_factory=dict)
     history: history.Recorder = field(default_factory=history.Recorder)
     expecting: Expecting = field(default_factory=lambda: Expecting([], (), everything=False))
+    #: The number of the last case that was described in the results.
+    detailed: int = -1
     failures: int = 0
     known: int = 0
     flaky: int = 0
@@ -132,7 +138,7 @@ class RunSession:
         if self.settings.update_expect:
             self.expecting.update([case.id for case in planning.cases])
             self.failures = 0
-        run = Run(header, self.records, problems, footer)
+        run = Run(header, self.records, problems, footer, self.details)
         write_reports(run, self.settings.reports)
         return self._finish(footer)
 
@@ -193,8 +199,8 @@ class RunSession:
         try:
             with bar, self._interruptible():
                 task = bar.add_task("running", total=len(cases) * len(self.executors))
-                for record in self._results(cases):
-                    _write(out, record)
+                for entries in self._results(cases):
+                    _write(out, *entries)
                     bar.advance(task)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -220,13 +226,13 @@ class RunSession:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _results(self, cases: Plan) -> Iterator[Record]:
-        """Return the records as they come, counted and shown."""
-        for group in run_all(cases, self.executors, self.settings.repeat):
+    def _results(self, cases: Plan) -> Iterator[list[Detail | Record]]:
+        """Return the records as they come, counted and shown, and what their cases are."""
+        for i, group in enumerate(run_all(cases, self.executors, self.settings.repeat)):
             group = [self.expecting.judge(record) for record in group]
             for record in group:
                 self._count(record)
-                yield record
+                yield [*self._new_detail(cases, i, record), record]
             self.show(group)
             self.failures += not all(record.acceptable for record in group)
             if self.failures >= self.settings.most_failures:
@@ -239,6 +245,18 @@ class RunSession:
         self.known += record.known
         if self.settings.reports:
             self.records.append(record)
+
+    def _new_detail(self, cases: Plan, number: int, record: Record) -> list[Detail]:
+        """Return what a case is, once, with its first record that did not pass."""
+        wanted = self.settings.json_file or self.settings.html_file  # the reports that show it
+        if not wanted or record.outcome is Outcome.PASSED or number == self.detailed:
+            return []
+        self.detailed = number
+        case = cases[number].load()
+        made = detail(case, node(case))
+        if self.settings.html_file:
+            self.details[made.case] = made
+        return [made]
 
     def show(self, group: list[Record]) -> None:
         """Print the results of one case."""

@@ -14,6 +14,7 @@ from ..harness.record import Run
 #: The reports of finished records: the option's name, and module and function in ``reports``.
 REPORTS = {
     "junit": ("junit", "junit"),
+    "html": ("html", "html"),
 }
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..harness.record import Difference, Outcome, Record, Row
 
 #: Cells longer than this are cut.
 MAX_CELL = 30
+#: What moves a cursor, hides, reorders or breaks text, and lone surrogates.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 def headline(record: Record) -> str:
@@ -89,3 +95,13 @@ def cut(text: str, length: int) -> str:
 
 def _cells(row: Row) -> list[str]:
     return [str(row.index), row.expected, row.got, row.absolute, row.relative, row.ulp]
+
+
+def inert(text: str) -> str:
+    """Return a text without colours, and with what cannot be seen written as escapes."""
+    without = _COLOURS.sub("", text).replace("\r\n", "\n")
+    return _UNSEEN.sub(lambda found: _escape(ord(found[0])), without)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

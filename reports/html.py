@@ -1,0 +1,157 @@
+"""The HTML report: one file that needs neither network nor server.
+
+What backends and case files say reaches the page in two ways only: through jinja2, which escapes
+it, and as JSON, which the page's own script puts into text nodes.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..harness.record import Detail, Outcome, Record, Run
+from .graph import graph
+from .text import headline, inert
+
+TEMPLATES = Path(__file__).parent / "templates"
+#: The parts of the page's script, in order.
+SCRIPTS = ("data.js", "filter.js", "overview.js", "heat.js", "graph.js", "case.js", "main.js")
+#: The columns of the results in the page's data.
+FIELDS = (
+    "case", "file", "line", "operator", "since", "opset", "types", "backend", "outcome", "seconds",
+    "why", "said", "standing", "more",
+)  # fmt: skip
+#: What the acceptance of an outcome is called in the page and its links.
+STANDINGS = ("as it should be", "unexpected", "expected deviation")
+#: Options of a run that change what a case comes to: its command repeats them.
+REPEATED = ("ulp", "rtol", "atol", "timeout", "memory")
+
+
+def html(run: Run) -> str:
+    """Render ``run`` as one page of HTML."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["inert"] = inert
+    environment.filters["share"] = share
+    style = (TEMPLATES / "report.css").read_text("utf-8")
+    script = "\n".join((TEMPLATES / name).read_text("utf-8") for name in SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{script}}})();\n'
+    outcomes = [o.value for o in Outcome if any(o.value in by for by in _totals(run).values())]
+    return environment.get_template("report.html.j2").render(
+        run=run,
+        totals=_totals(run),
+        outcomes=outcomes,
+        policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(embedded(page_data(run))),
+    )
+
+
+def share(counts: dict[str, int]) -> str:
+    """Return which part of the results passed, those skipped left out; 100 % only for all."""
+    counted = sum(n for outcome, n in counts.items() if outcome != Outcome.SKIPPED)
+    passed = counts.get(Outcome.PASSED, 0)
+    return f"{passed * 1000 // counted / 10:g} %" if counted else "–"
+
+
+def embedded(data: Any) -> str:
+    """Write data as JSON that can stand inside a script element: ASCII, and no markup in it."""
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def page_data(run: Run) -> dict[str, Any]:
+    """Return the results as the page's script reads them: ``FIELDS`` in each row.
+
+    Texts that many results share are numbers in their rows, places in ``strings``.
+    """
+    strings = _Strings()
+    records = [_row(record, strings) for record in run.records]
+    return {
+        "outcomes": [outcome.value for outcome in Outcome],
+        "standings": STANDINGS,
+        "backends": [strings(backend) for backend in _totals(run)],
+        "options": [[k, inert(run.header.options[k])] for k in REPEATED if k in run.header.options],
+        "fields": FIELDS,
+        "records": records,
+        "details": {strings(case): _detail(detail) for case, detail in run.details.items()},
+        "strings": list(strings.places),
+    }
+
+
+class _Strings:
+    """The texts of a page, each once."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        """Return the place of a text."""
+        return self.places.setdefault(inert(text), len(self.places))
+
+
+def _totals(run: Run) -> dict[str, dict[str, int]]:
+    """Return the totals of every backend, also of one without results."""
+    return {**{backend: {} for backend in run.header.backends}, **run.footer.totals}
+
+
+def _row(record: Record, strings: _Strings) -> list[Any]:
+    domain = f"{record.domain}." if record.domain else ""
+    said = headline(record) or ("" if record.acceptable else record.verdict)
+    return [
+        strings(record.case),
+        strings(record.file),
+        record.line,
+        strings(domain + record.operator),
+        record.since_version,
+        record.opset,
+        strings(", ".join(record.dtypes)),
+        strings(record.backend),
+        list(Outcome).index(record.outcome),
+        record.seconds,
+        strings(record.why),
+        strings(said),
+        2 if record.known else 0 if record.acceptable else 1,
+        _more(record),
+    ]
+
+
+def _more(record: Record) -> dict[str, Any]:
+    """Return what few results have, without what is empty."""
+    names = ("phase", "message", "verdict", "flaky", "printed", "differences", "outputs")
+    found = {name: msgspec.to_builtins(getattr(record, name)) for name in names}
+    return {name: _inert(value) for name, value in found.items() if value}
+
+
+def _detail(detail: Detail) -> dict[str, Any]:
+    found = msgspec.to_builtins(detail)
+    del found["is"], found["case"]
+    return _inert({**found, "graph": graph(detail.model)})  # type: ignore[no-any-return]
+
+
+def _inert(value: Any) -> Any:
+    """Make every text in a value inert."""
+    if isinstance(value, str):
+        return inert(value)
+    if isinstance(value, list):
+        return [_inert(item) for item in value]
+    return {k: _inert(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _hash(text: str) -> str:
+    """Return what a content security policy calls a script or style by."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
