@@ -7,11 +7,13 @@ from base64 import b64encode
 import msgspec
 
 from .case import Case, Expected, MustFail
-from .compare import EXCERPT, describe_expected, excerpt
+from .compare import describe_expected, excerpt
 from .record import Detail, Excerpt, utf8
 
 #: Larger models are left out.
 MAX_MODEL = 2**16
+#: Elements kept of an input or an expected output.
+KEPT = 256
 #: How an element is written that the specification leaves undefined.
 UNDEFINED = "*"
 
@@ -22,7 +24,7 @@ def detail(case: Case, node: str) -> Detail:
     return Detail(
         case=case.id,
         node=utf8(node),
-        inputs=[e for name, value in case.call.inputs.items() for e in excerpt(name, value)],
+        inputs=[e for name, v in case.call.inputs.items() for e in excerpt(name, v, KEPT)],
         expected=[
             []
             if isinstance(alternative, MustFail)
@@ -52,10 +54,10 @@ def expected_excerpt(name: str, expected: Expected) -> list[Excerpt]:
         return [e for key, item in items for e in expected_excerpt(f"{name}[{key!r}]", item)]
     if expected.value is None:
         return [Excerpt(name, describe_expected(expected))]
-    [shown] = excerpt(name, expected.value)
+    [shown] = excerpt(name, expected.value, KEPT)
     if expected.undefined is None:
         return [shown]
-    hidden = expected.undefined.reshape(-1)[:EXCERPT].tolist()
+    hidden = expected.undefined.reshape(-1)[:KEPT].tolist()
     values = [
         UNDEFINED if gone else value for gone, value in zip(hidden, shown.values, strict=True)
     ]

@@ -7,6 +7,7 @@ it, and as JSON, which the page's own script puts into text nodes.
 from __future__ import annotations
 
 import json
+import zlib
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +17,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ..harness.detail import KEPT
 from ..harness.record import Detail, Outcome, Record, Run
 from .graph import graph
 from .text import headline, inert
@@ -77,10 +79,12 @@ def embedded(data: Any) -> str:
 def page_data(run: Run) -> dict[str, Any]:
     """Return the results as the page's script reads them: ``FIELDS`` in each row.
 
+    The unexpected come first, then expected deviations, otherwise the order stays.
     Texts that many results share are numbers in their rows, places in ``strings``.
+    What is shown of an opened case only is packed, so that a large run is read at once.
     """
     strings = _Strings()
-    records = [_row(record, strings) for record in run.records]
+    records = [_row(record, strings) for record in sorted(run.records, key=_rank)]
     return {
         "outcomes": [outcome.value for outcome in Outcome],
         "standings": STANDINGS,
@@ -88,7 +92,7 @@ def page_data(run: Run) -> dict[str, Any]:
         "options": [[k, inert(run.header.options[k])] for k in REPEATED if k in run.header.options],
         "fields": FIELDS,
         "records": records,
-        "details": {strings(case): _detail(detail) for case, detail in run.details.items()},
+        "details": {strings(case): packed(shown) for case, shown in _details(run).items()},
         "strings": list(strings.places),
     }
 
@@ -107,6 +111,10 @@ class _Strings:
 def _totals(run: Run) -> dict[str, dict[str, int]]:
     """Return the totals of every backend, also of one without results."""
     return {**{backend: {} for backend in run.header.backends}, **run.footer.totals}
+
+
+def _rank(record: Record) -> int:
+    return 0 if not record.acceptable else 1 if record.known else 2
 
 
 def _row(record: Record, strings: _Strings) -> list[Any]:
@@ -132,15 +140,33 @@ def _row(record: Record, strings: _Strings) -> list[Any]:
 
 def _more(record: Record) -> dict[str, Any]:
     """Return what few results have, without what is empty."""
-    names = ("phase", "message", "verdict", "flaky", "printed", "differences", "outputs")
-    found = {name: msgspec.to_builtins(getattr(record, name)) for name in names}
-    return {name: _inert(value) for name, value in found.items() if value}
+    return _some(record, ("phase", "message", "verdict", "flaky"))
 
 
-def _detail(detail: Detail) -> dict[str, Any]:
-    found = msgspec.to_builtins(detail)
-    del found["is"], found["case"]
-    return _inert({**found, "graph": graph(detail.model)})  # type: ignore[no-any-return]
+def _details(run: Run) -> dict[str, dict[str, Any]]:
+    """Return what an opened case shows: what it is, and by backend what came."""
+    shown: dict[str, dict[str, Any]] = {}
+    for case, detail in run.details.items():
+        found = _some(detail, ("node", "inputs", "expected", "model"))
+        shown[case] = {**found, "graph": _inert(graph(detail.model)), "came": {}}
+    for record in run.records:
+        found = _some(record, ("differences", "outputs", "printed"))
+        for output in found.get("outputs", []):
+            output["values"] = output["values"][:KEPT]
+        if found:
+            shown.setdefault(record.case, {"came": {}})["came"][inert(record.backend)] = found
+    return shown
+
+
+def _some(entry: Record | Detail, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return some fields as plain data, texts made inert, without those that are empty."""
+    found = {name: getattr(entry, name) for name in names}
+    return {name: _inert(msgspec.to_builtins(v)) for name, v in found.items() if v}
+
+
+def packed(value: Any) -> str:
+    """Return data as compressed JSON in base64."""
+    return b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode())).decode()
 
 
 def _inert(value: Any) -> Any:

@@ -54,22 +54,22 @@ function valueBlock(excerpt, differs = () => false) {
 }
 
 // Tell which elements of an output differ; known where each cell of the picture is one element.
-function differing(more, name) {
-  const found = more.differences?.find((d) => d.output === name && d.reason === "values" && d.heat);
+function differing(came, name) {
+  const found = came.differences?.find((d) => d.output === name && d.reason === "values" && d.heat);
   const marks = found ? found.heat.tiles.flat().join("") : "";
   return (i) => found && marks.length === found.total && /[1-9in]/.test(marks[i]);
 }
 
-function answers(more, detail) {
-  const got = more.outputs ?? [];
-  const shown = (detail?.expected ?? []).map((alternative, k) => el("div", {},
+function answers(came, detail) {
+  const got = came.outputs ?? [];
+  const shown = (detail.expected ?? []).map((alternative, k) => el("div", {},
     k ? el("p", { class: "or" }, "or") : null,
-    alternative.length ? alternative.map((e) => valueBlock(e, differing(more, e.name)))
+    alternative.length ? alternative.map((e) => valueBlock(e, differing(came, e.name)))
       : el("p", {}, "An error: the model must be rejected.")));
   const none = got.length ? null : el("p", { class: "aside" }, "No outputs.");
   return el("div", { class: "pair" },
     shown.length ? el("div", {}, el("h3", {}, "Expected"), shown) : null,
-    el("div", {}, el("h3", {}, "Got"), got.map((e) => valueBlock(e, differing(more, e.name))), none));
+    el("div", {}, el("h3", {}, "Got"), got.map((e) => valueBlock(e, differing(came, e.name))), none));
 }
 
 function elementTable(difference) {
@@ -115,7 +115,7 @@ function copyButton(text) {
 }
 
 function modelButton(row, detail) {
-  if (!detail?.model) return null;
+  if (!detail.model) return null;
   return button("Download the model", () => {
     const bytes = Uint8Array.from(atob(detail.model), (c) => c.charCodeAt(0));
     const link = el("a", {
@@ -127,6 +127,9 @@ function modelButton(row, detail) {
   }, { class: "model" });
 }
 
+// A time with three digits.
+const timeOf = (s) => (s < 1 ? `${Number((s * 1000).toPrecision(3))} ms` : `${Number(s.toPrecision(3))} s`);
+
 const block = (title, ...content) => el("section", {}, el("h3", {}, title), content);
 
 function factsOf(row) {
@@ -134,7 +137,7 @@ function factsOf(row) {
     Operator: `${textOf(row, "operator")}-${row[FIELD.since]}, opset ${row[FIELD.opset]}`,
     Types: textOf(row, "types"),
     File: placeOf(row),
-    Time: row[FIELD.seconds] ? `${row[FIELD.seconds]} s` : "",
+    Time: row[FIELD.seconds] ? timeOf(row[FIELD.seconds]) : "",
     Phase: { load: "loading the model", run: "running it" }[row[FIELD.more].phase],
     Expectations: row[FIELD.more].verdict,
     Flaky: row[FIELD.more].flaky && `repetitions gave ${row[FIELD.more].flaky.join(" and ")}`,
@@ -152,24 +155,25 @@ function othersOf(row) {
     }, textOf(other, "backend"), " ", badge(outcomeOf(other)))))));
 }
 
-function caseParts(row) {
+function caseParts(row, detail) {
   const more = row[FIELD.more];
-  const detail = DATA.details[row[FIELD.case]];
+  const came = detail.came[textOf(row, "backend")] ?? {};
   const why = textOf(row, "why");
   const command = commandOf(row);
+  const told = (title, text) => block(title, el("pre", { class: "message", tabindex: 0 }, text));
   return [
     othersOf(row),
-    why ? el("p", { class: "why" }, why) : null,
+    why && el("p", { class: "why" }, why),
     factsOf(row),
-    more.message ? block("What it said", el("pre", { class: "message", tabindex: 0 }, more.message)) : null,
-    more.differences ? block("Difference", more.differences.map(differenceBlock)) : null,
-    more.printed ? block("What it printed", el("pre", { class: "message", tabindex: 0 }, more.printed)) : null,
+    more.message && told("What it said", more.message),
+    came.differences && block("Difference", came.differences.map(differenceBlock)),
+    came.printed && told("What it printed", came.printed),
     block("Run it again", el("div", { class: "command" }, el("code", { tabindex: 0 }, command), copyButton(command)),
       modelButton(row, detail)),
-    detail ? block("Case", el("pre", { class: "node", tabindex: 0 }, detail.node)) : null,
-    detail?.graph ? block("Graph", drawGraph(detail.graph)) : null,
-    detail?.inputs.length ? block("Inputs", detail.inputs.map((e) => valueBlock(e))) : null,
-    detail || more.outputs ? answers(more, detail)
+    detail.node && block("Case", el("pre", { class: "node", tabindex: 0 }, detail.node)),
+    detail.graph && block("Graph", drawGraph(detail.graph)),
+    detail.inputs && block("Inputs", detail.inputs.map((e) => valueBlock(e))),
+    detail.node || came.outputs ? answers(came, detail)
       : el("p", { class: "aside" }, "Inputs and outputs are kept of cases that did not pass; ",
         el("code", {}, `opcheck show ${quoted(textOf(row, "case"))}`), " prints this one."),
   ];

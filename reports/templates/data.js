@@ -6,6 +6,13 @@ const ROWS = DATA.records;
 const FIELD = Object.fromEntries(DATA.fields.map((name, i) => [name, i]));
 const SVG = "http://www.w3.org/2000/svg";
 
+// Return what is shown of an opened case, which is packed.
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}
+
 const $ = (id) => document.getElementById(id);
 const textOf = (row, field) => STRINGS[row[FIELD[field]]];
 const outcomeOf = (row) => DATA.outcomes[row[FIELD.outcome]];
@@ -15,6 +22,8 @@ const titleOf = (row) => {
   return id.startsWith(place) ? id.slice(place.length) : id;
 };
 const placeOf = (row) => textOf(row, "file") + (row[FIELD.line] ? ":" + row[FIELD.line] : "");
+// A name that may break after its underscores.
+const breakable = (name) => name.split(/(?<=_)/).flatMap((part) => [part, el("wbr")]).slice(0, -1);
 const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 const outcomeClass = (outcome) => outcome.replaceAll(" ", "-");
 

@@ -1,8 +1,9 @@
 // A small layered drawing of a graph, from top to bottom; bodies are drawn inside their node.
 
-const GRAPH = { pad: 12, across: 22, down: 36, line: 16, char: 7.3, small: 6.4, longest: 26 };
+const GRAPH = { pad: 12, across: 22, down: 36, line: 16, char: 7.3, small: 6.4, longest: 20 };
+// Names that tools make differ at their ends.
 const shortened = (text) =>
-  text.length > GRAPH.longest ? text.slice(0, GRAPH.longest - 1) + "…" : text;
+  text.length > GRAPH.longest ? "…" + text.slice(1 - GRAPH.longest) : text;
 
 // Return the names that a graph takes from outside.
 function freeNames(graph) {
@@ -109,6 +110,18 @@ function placeAcross(rows, edges) {
   }
 }
 
+// Narrow the upright bands in which nothing stands.
+function squeeze(items) {
+  let right = -Infinity;
+  let shift = 0;
+  for (const item of items.toSorted((a, b) => a.x - a.width / 2 - (b.x - b.width / 2))) {
+    const gap = item.x - item.width / 2 - right;
+    if (gap > GRAPH.across && right > -Infinity) shift += gap - GRAPH.across;
+    right = Math.max(right, item.x + item.width / 2);
+    item.x -= shift;
+  }
+}
+
 // Return a graph with a place for each item, and the size of the whole.
 function layOut(graph) {
   const items = [
@@ -128,6 +141,7 @@ function layOut(graph) {
   }
   const present = rows.filter(Boolean);
   placeAcross(present, edges);
+  squeeze(present.flat());
   const left = Math.min(0, ...present.flat().map((item) => item.x - item.width / 2)) - GRAPH.pad;
   const right = Math.max(0, ...present.flat().map((item) => item.x + item.width / 2)) + GRAPH.pad;
   let y = GRAPH.pad;

@@ -16,12 +16,13 @@ const MARKS = {
   "d": ["dtype", "T", "of another type"],
   " ": ["outside", "", "in neither shape"],
 };
+const MARK_ORDER = "ni987654321~.*doeg ";
 
 function heatLegend(heat, unit, exact) {
   const counts = {};
   for (const mark of heat.tiles.flat().join("")) counts[mark] = (counts[mark] ?? 0) + 1;
   const noun = exact ? "element" : "cell";
-  return el("ul", { class: "legend" }, Object.keys(MARKS).filter((m) => counts[m]).map((mark) => {
+  return el("ul", { class: "legend" }, [...MARK_ORDER].filter((m) => counts[m]).map((mark) => {
     const [name, glyph, meaning] = MARKS[mark];
     const key = svg("svg", { width: 22, height: 22, "aria-hidden": "true" }, cellShape(0, 0, 22, mark));
     const said = /[1-9]/.test(mark) ? `${meaning} ${unit}` : meaning;

@@ -44,24 +44,29 @@ function go(link) {
 
 const close = () => go(linkOf(filter));
 
-function open(id, backend) {
+async function open(id, backend) {
   const found = ROWS.filter((row) => textOf(row, "case") === id);
-  opened = found.find((row) => textOf(row, "backend") === backend) ?? found[0] ?? null;
+  const row = found.find((other) => textOf(other, "backend") === backend) ?? found[0] ?? null;
+  opened = row;
   const place = selected.rows.indexOf(opened);
   const step = (n, label) => {
     const other = place < 0 ? undefined : selected.rows[place + n];
     return button(label, () => go(linkToCase(other)), { disabled: other ? undefined : "" });
   };
-  const title = el("h2", { id: "case-title", tabindex: -1 }, opened ? titleOf(opened) : "There is no such case");
+  const title = el("h2", { id: "case-title", tabindex: -1 }, opened ? breakable(titleOf(opened)) : "There is no such case");
   dialog.replaceChildren(
     el("header", {},
       el("div", {}, title, opened
         ? el("p", {}, badge(outcomeOf(opened)), " on ", el("b", {}, textOf(opened, "backend"))) : el("p", {}, id)),
       el("div", { class: "buttons" }, step(-1, "Previous"), step(1, "Next"), button("Close", close, { class: "close" }))),
-    el("div", { class: "content" }, opened ? caseParts(opened).filter(Boolean) : []));
+    el("div", { class: "content" }));
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
   title.focus();
+  if (!row) return;
+  const packed = DATA.details[row[FIELD.case]];
+  const detail = packed ? await unpacked(packed) : { came: {} };
+  if (opened === row) fill(dialog.querySelector(".content"), {}, caseParts(row, detail));
 }
 
 function choices(id, values) {

@@ -64,22 +64,19 @@ function drawMatrix(operators, filter) {
 
 function resultRow(row) {
   const types = typesOf(row).join(", ");
-  const operator = `${textOf(row, "operator")}-${row[FIELD.since]}`;
   const unexpected = row[FIELD.standing] === 1 && outcomeOf(row) === "passed";
   const standing = unexpected ? "unexpected" : row[FIELD.standing] === 2 ? "expected" : "";
   const flaky = row[FIELD.more].flaky ? "flaky" : "";
   const said = textOf(row, "said");
   return el("tr", {},
-    el("td", {}, badge(outcomeOf(row)),
+    el("td", {}, badge(outcomeOf(row)), el("small", { class: "many" }, textOf(row, "backend")),
       [standing, flaky].filter(Boolean).map((note) => el("small", { class: "note" }, note))),
     el("th", { scope: "row" },
-      el("a", { class: "case", href: linkToCase(row) }, titleOf(row)),
+      el("a", { class: "case", href: linkToCase(row) }, breakable(titleOf(row))),
       el("small", { class: "file" }, placeOf(row)),
-      el("small", { class: "narrow" }, `${operator}, ${textOf(row, "backend")}`),
       said && el("small", { class: "narrow" }, said)),
-    el("td", { class: "wide" }, operator, el("small", { title: types }, types)),
-    el("td", { class: "wide number" }, String(row[FIELD.opset])),
-    el("td", { class: "wide many" }, textOf(row, "backend")),
+    el("td", { class: "wide" }, `${textOf(row, "operator")}-${row[FIELD.since]}`,
+      el("small", { title: types }, `opset ${row[FIELD.opset]}${types ? ", " + types : ""}`)),
     el("td", { class: "wide said" }, el("span", { title: said }, said)));
 }
 
