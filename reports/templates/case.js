@@ -147,7 +147,8 @@ function factsOf(row) {
 }
 
 function othersOf(row) {
-  const others = ROWS.filter((other) => other[FIELD.case] === row[FIELD.case]);
+  const others = ROWS.filter((other) => other[FIELD.case] === row[FIELD.case])
+    .sort((a, b) => BACKENDS.indexOf(textOf(a, "backend")) - BACKENDS.indexOf(textOf(b, "backend")));
   if (others.length < 2) return null;
   return el("nav", { "aria-label": "This case on the backends", class: "others" },
     el("ul", {}, others.map((other) => el("li", {}, el("a", {

@@ -23,11 +23,10 @@ function heatLegend(heat, unit, exact) {
   for (const mark of heat.tiles.flat().join("")) counts[mark] = (counts[mark] ?? 0) + 1;
   const noun = exact ? "element" : "cell";
   return el("ul", { class: "legend" }, [...MARK_ORDER].filter((m) => counts[m]).map((mark) => {
-    const [name, glyph, meaning] = MARKS[mark];
+    const [, , meaning] = MARKS[mark];
     const key = svg("svg", { width: 22, height: 22, "aria-hidden": "true" }, cellShape(0, 0, 22, mark));
     const said = /[1-9]/.test(mark) ? `${meaning} ${unit}` : meaning;
-    return el("li", { "data-mark": name, "data-glyph": glyph }, key,
-      `${said}: ${counted(counts[mark], noun)}`);
+    return el("li", {}, key, `${said}: ${counted(counts[mark], noun)}`);
   }));
 }
 

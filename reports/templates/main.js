@@ -152,7 +152,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 if (ROWS.length) {
   document.body.classList.toggle("one-backend", BACKENDS.length === 1);
-  document.body.classList.toggle("few-backends", BACKENDS.length <= 3);
+  document.body.classList.toggle("few-backends", BACKENDS.length <= 2);
   controls();
   if (readAddress().case !== undefined) draw();
   document.addEventListener("keydown", keys);
