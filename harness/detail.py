@@ -50,8 +50,8 @@ def expected_excerpt(name: str, expected: Expected) -> list[Excerpt]:
     if expected.kind == "optional" and expected.items:
         return expected_excerpt(name, expected.items[0])
     if expected.kind == "map" and expected.items:
-        items = zip(expected.keys, expected.items, strict=True)
-        return [e for key, item in items for e in expected_excerpt(f"{name}[{key!r}]", item)]
+        entries = zip(expected.keys, expected.items, strict=True)
+        return [e for key, item in entries for e in expected_excerpt(f"{name}[{key!r}]", item)]
     if expected.value is None:
         return [Excerpt(name, describe_expected(expected))]
     [shown] = excerpt(name, expected.value, KEPT)

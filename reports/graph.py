@@ -30,7 +30,7 @@ def graph(model: str) -> dict[str, Any] | None:
     if not model:
         return None
     try:
-        proto = onnx.ModelProto.FromString(b64decode(model))
+        proto = onnx.ModelProto.FromString(b64decode(model, validate=True))
     except Exception:  # whatever protobuf raises for bytes that are no model
         return None
     nodes = list(_all_nodes(proto.graph))

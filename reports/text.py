@@ -99,6 +99,8 @@ def _cells(row: Row) -> list[str]:
 
 def inert(text: str) -> str:
     """Return a text without colours, and with what cannot be seen written as escapes."""
+    if text.isascii() and text.isprintable():  # most are
+        return text
     without = _COLOURS.sub("", text).replace("\r\n", "\n")
     return _UNSEEN.sub(lambda found: _escape(ord(found[0])), without)
 

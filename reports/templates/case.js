@@ -81,12 +81,12 @@ function elementTable(difference) {
   const names = { absolute: "absolute error", relative: "relative error", ulp: "ULP" };
   const hidden = difference.different - all.length;
   return el("div", { class: "scroll" }, el("table", { class: "elements" },
-    el("caption", {}, `The first elements that differ${worst && difference.different > 1 ? ", and the worst" : ""}`,
+    el("caption", {}, difference.different === 1 ? "The element that differs" : "The first elements that differ, and the worst",
       hidden > 0 ? `; ${hidden.toLocaleString("en")} more differ` : ""),
     el("thead", {}, el("tr", {}, el("th", { scope: "col", class: "number" }, "index"),
       columns.map((k) => el("th", { scope: "col", class: "number" }, names[k] ?? k)))),
-    el("tbody", {}, all.map((row) => el("tr", { class: same(row) ? "worst" : false },
-      el("th", { scope: "row", class: "number" }, `[${row.index.join(", ")}]`, same(row) ? " worst" : ""),
+    el("tbody", {}, all.map((row) => el("tr", { class: same(row) && "worst" },
+      el("th", { scope: "row", class: "number" }, `[${row.index.join(", ")}]`, same(row) && all.length > 1 ? " worst" : ""),
       columns.map((k) => el("td", { class: "number" }, row[k])))))));
 }
 

@@ -22,8 +22,8 @@ const titleOf = (row) => {
   return id.startsWith(place) ? id.slice(place.length) : id;
 };
 const placeOf = (row) => textOf(row, "file") + (row[FIELD.line] ? ":" + row[FIELD.line] : "");
-// A name that may break after its underscores.
-const breakable = (name) => name.split(/(?<=_)/).flatMap((part) => [part, el("wbr")]).slice(0, -1);
+// A name or a path that may break at its parts.
+const breakable = (name) => name.split(/(?<=[_/])|(?=\[)/).flatMap((part) => [part, el("wbr")]).slice(0, -1);
 const counted = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 const outcomeClass = (outcome) => outcome.replaceAll(" ", "-");
 

@@ -73,7 +73,7 @@ function resultRow(row) {
       [standing, flaky].filter(Boolean).map((note) => el("small", { class: "note" }, note))),
     el("th", { scope: "row" },
       el("a", { class: "case", href: linkToCase(row) }, breakable(titleOf(row))),
-      el("small", { class: "file" }, placeOf(row)),
+      el("small", { class: "file" }, breakable(placeOf(row))),
       said && el("small", { class: "narrow" }, said)),
     el("td", { class: "wide" }, `${textOf(row, "operator")}-${row[FIELD.since]}`,
       el("small", { title: types }, `opset ${row[FIELD.opset]}${types ? ", " + types : ""}`)),
