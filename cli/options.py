@@ -69,6 +69,8 @@ _JUDGING = (
 _REPORTS = (
     click.option("--junit", "junit_file", type=click.Path(dir_okay=False, writable=True),
                  metavar="FILE", help="Write a JUnit XML report."),
+    click.option("--html", "html_file", type=click.Path(dir_okay=False, writable=True),
+                 metavar="FILE", help="Write a page to look at: one HTML file that needs nothing."),
     click.option("--markdown", "markdown_file", type=click.Path(dir_okay=False, writable=True),
                  metavar="FILE", help="Write Markdown for a comment or a job's summary."),
     click.option("--badge", "badge_file", type=click.Path(dir_okay=False, writable=True),

@@ -22,15 +22,17 @@ from .. import __version__
 from ..backends import CannotRun, UnknownBackend
 from ..backends.executors import make_executor
 from ..harness import history
+from ..harness.detail import detail
 from ..harness.expecting import Expecting
 from ..harness.filecache import Changed
 from ..harness.judge import Options
 from ..harness.plan import Plan
-from ..harness.record import FORMAT, Footer, Header, Problem, Record, Run, utf8
+from ..harness.record import FORMAT, Detail, Footer, Header, Outcome, Problem, Record, Run, utf8
 from ..harness.results import Tally
 from ..harness.runner import Executor, run_all
 from ..harness.sources import Planning
 from ..harness.workers import BackendFailed
+from ..reports.page import node
 from .again import again
 from .display import Compared, Display
 from .expecting import expecting, rewrite
@@ -59,6 +61,7 @@ class Settings:
     verbose: bool = False
     json_file: str | None = None
     junit_file: str | None = None
+    html_file: str | None = None
     markdown_file: str | None = None
     badge_file: str | None = None
     annotations_file: str | None = None
@@ -89,9 +92,12 @@ class RunSession:
     settings: Settings
     executors: list[Executor] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    details: dict[str, Detail] = field(default_factory=dict)
     tally: Tally = field(default_factory=lambda: Tally(()))
     history: history.Recorder = field(default_factory=history.Recorder)
     expecting: Expecting = field(default_factory=lambda: Expecting([], (), everything=False))
+    #: The number of the last case that was described in the results.
+    detailed: int = -1
     failures: int = 0
     interrupted: bool = False
 
@@ -140,7 +146,7 @@ class RunSession:
         if self.settings.update_expect:
             rewrite(self.expecting, [case.id for case in planning.cases])
             self.failures = 0
-        run = Run(header, self.records, problems, footer)
+        run = Run(header, self.records, problems, footer, self.details)
         status = self._finish(footer)
         unwritten = write_reports(run, self.settings.reports)
         for text in unwritten:
@@ -201,8 +207,8 @@ class RunSession:
                 self.display.running(total, self.tally.counts, self.executors),
                 self._interruptible(),
             ):
-                for record in self._results(cases):
-                    results.write(record)
+                for entries in self._results(cases):
+                    results.write(*entries)
         except KeyboardInterrupt:
             self.interrupted = True
         except Changed as error:
@@ -227,13 +233,13 @@ class RunSession:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _results(self, cases: Plan) -> Iterator[Record]:
-        """Return the records as they come, counted and shown."""
-        for group in run_all(cases, self.executors, self.settings.repeat):
+    def _results(self, cases: Plan) -> Iterator[list[Detail | Record]]:
+        """Return the records as they come, counted and shown, and what their cases are."""
+        for i, group in enumerate(run_all(cases, self.executors, self.settings.repeat)):
             group = [self.expecting.judge(record) for record in group]
             for record in group:
                 self._count(record)
-                yield record
+                yield [*self._new_detail(cases, i, record), record]
             self.display.case(group)
             self.failures += not all(record.acceptable for record in group)
             if self.failures >= self.settings.most_failures:
@@ -244,6 +250,18 @@ class RunSession:
         self.history.add(record.case, record.outcome)
         if self.settings.reports:
             self.records.append(record)
+
+    def _new_detail(self, cases: Plan, number: int, record: Record) -> list[Detail]:
+        """Return what a case is, once, with its first record that did not pass."""
+        wanted = self.settings.json_file or self.settings.html_file  # the reports that show it
+        if not wanted or record.outcome is Outcome.PASSED or number == self.detailed:
+            return []
+        self.detailed = number
+        case = cases[number].load()
+        made = detail(case, node(case))
+        if self.settings.html_file:
+            self.details[made.case] = made
+        return [made]
 
     def _footer(self, problems: list[Problem], planned: int, seconds: float) -> Footer:
         return self.tally.footer(

@@ -18,6 +18,7 @@ from . import github
 #: The reports of finished records: the option's name, and module and function in ``reports``.
 REPORTS = {
     "junit": ("junit", "junit"),
+    "html": ("html", "html"),
     "markdown": ("markdown", "markdown"),
     "badge": ("badge", "badge"),
     "annotations": ("annotations", "workflow_commands"),

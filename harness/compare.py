@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from .case import Expected, Tolerance, Value
 from .dtypes import dtype_name, element_type_of, type_text
+from .heat import ALLOWED, EQUAL, INFINITE, NAN, Picture, dtype_outline, shape_outline, size_marks
 from .literals import BadLiteral, to_array
-from .record import Difference, Excerpt, Row, utf8
-from .ulp import FAR, ulp_distance
+from .record import Difference, Excerpt, Heat, Row, utf8
+from .ulp import FAR, is_nan, ulp_distance
 
 Array = NDArray[Any]
 
@@ -62,12 +63,13 @@ def compare(name: str, expected: Expected, got: Value, tolerance: Tolerance) -> 
     if not isinstance(got, np.ndarray):
         return [_mismatch(name, "kind", expected, got)]
     if got.dtype != expected.dtype:
-        return [_mismatch(name, "dtype", expected, got)]
+        return [_mismatch(name, "dtype", expected, got, dtype_outline(got.shape))]
     fits = len(got.shape) == len(expected.shape) and all(
         want in (None, size) for want, size in zip(expected.shape, got.shape, strict=True)
     )
     if not fits:
-        return [_mismatch(name, "shape", expected, got)]
+        outline = shape_outline(expected.shape, got.shape)
+        return [_mismatch(name, "shape", expected, got, outline)]
     if expected.value is None:
         return []
     found = _Tensors(expected.value, got, expected.undefined, tolerance).difference(name)
@@ -108,8 +110,10 @@ def _scalar(value: Value, expected: Expected) -> Value:
         return value
 
 
-def _mismatch(name: str, reason: str, expected: Expected, got: Value) -> Difference:
-    return Difference(name, reason, describe_expected(expected), describe(got))
+def _mismatch(
+    name: str, reason: str, expected: Expected, got: Value, heat: Heat | None = None
+) -> Difference:
+    return Difference(name, reason, describe_expected(expected), describe(got), heat=heat)
 
 
 def describe_expected(expected: Expected) -> str:
@@ -180,7 +184,26 @@ class _Tensors:
             allowed=self.allowed(),
             worst=self.row(worst),
             rows=[self.row(i) for i in first],
+            heat=self.heat(),
         )
+
+    def heat(self) -> Heat:
+        """Return a picture of the differences."""
+        picture = Picture(self.shape)
+        for start in range(0, self.expected.size, BLOCK):
+            stop = min(start + BLOCK, self.expected.size)
+            marks = np.full(stop - start, EQUAL, np.uint8)
+            places, sizes, bad = self.unequal(start, stop)
+            found = np.where(bad, size_marks(sizes), np.where(sizes == 0, EQUAL, ALLOWED))
+            if self.is_float or self.is_complex:
+                far = bad & (sizes == FAR)
+                nan = is_nan(self.expected[places[far]]) | is_nan(self.got[places[far]])
+                found[far] = np.where(nan, NAN, INFINITE)
+            marks[places - start] = found
+            if self.undefined is not None:
+                marks[self.undefined[start:stop]] = 0
+            picture.add(start, marks)
+        return picture.heat()
 
     def allowed(self) -> str:
         """Say what the tolerance allows."""
@@ -194,6 +217,11 @@ class _Tensors:
 
     def block(self, start: int, stop: int) -> tuple[Array, Array]:
         """Return the flat positions that differ in a block, and how badly each does, as uint64."""
+        places, sizes, bad = self.unequal(start, stop)
+        return places[bad], sizes[bad]
+
+    def unequal(self, start: int, stop: int) -> tuple[Array, Array, Array]:
+        """Return what is not equal in a block: where, how badly, and whether that is too far."""
         expected, got = self.expected[start:stop], self.got[start:stop]
         with np.errstate(invalid="ignore"):  # a signalling NaN is fine
             unequal = np.asarray(expected != got)
@@ -206,7 +234,7 @@ class _Tensors:
             unequal = unequal & ~self.undefined[start:stop]
         places = np.flatnonzero(unequal)
         if not places.size:
-            return places, places
+            return places, places, np.zeros(0, np.bool_)
         left, right = expected[places], got[places]
         if self.is_float:
             bad, sizes = self.judge(left, right)
@@ -219,7 +247,7 @@ class _Tensors:
         else:
             bad = np.ones(places.size, np.bool_)
             sizes = _integer_distance(left, right)
-        return places[bad] + start, sizes[bad]
+        return places + start, sizes, bad
 
     def judge(self, expected: Array, got: Array) -> tuple[Array, Array]:
         """Return which floats are too far apart, and their distances in ULP."""

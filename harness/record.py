@@ -41,6 +41,18 @@ class Row(msgspec.Struct, frozen=True):
     ulp: str = ""
 
 
+class Heat(msgspec.Struct, frozen=True):
+    """Where a tensor differs, as a picture: ``harness/heat.py`` says what its marks mean.
+
+    ``tiles`` holds the rows of one tile, or of one for each index of all axes but the last two.
+    ``cell`` says for how many rows and columns of the tensor a mark stands.
+    """
+
+    shape: list[int]
+    cell: list[int]
+    tiles: list[list[str]]
+
+
 class Difference(msgspec.Struct, frozen=True):
     """How one output differs.
 
@@ -57,6 +69,7 @@ class Difference(msgspec.Struct, frozen=True):
     allowed: str = ""
     worst: Row | None = None
     rows: list[Row] = []
+    heat: Heat | None = None
 
 
 class Excerpt(msgspec.Struct, frozen=True):

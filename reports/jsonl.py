@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..harness.record import Run
+from ..harness.record import Outcome, Run
 from ..harness.results import Line
 
 
@@ -21,7 +21,10 @@ def read_line(text: str) -> Line:
 
 
 def jsonl(run: Run) -> str:
-    """Render ``run`` as a result file; what a case is stands before its first result."""
+    """Render ``run`` as a result file.
+
+    What a case is stands before its first result that did not pass.
+    """
     return "".join(f"{line(entry)}\n" for entry in _entries(run))
 
 
@@ -30,7 +33,7 @@ def _entries(run: Run) -> Iterator[Line]:
     yield from run.problems
     details = dict(run.details)
     for record in run.records:
-        if record.case in details:
+        if record.case in details and record.outcome is not Outcome.PASSED:
             yield details.pop(record.case)
         yield record
     yield from details.values()

@@ -18,6 +18,14 @@ def page(case: Case) -> str:
     return "\n".join(lines)
 
 
+def node(case: Case) -> str:
+    """Return the node of a case in the same layout, with its bodies below it."""
+    lines = _node(case)
+    for name, text in bodies(case):
+        lines += ["", f"{name}:", *(f"  {line}" for line in text.splitlines())]
+    return "\n".join(lines)
+
+
 def _node(case: Case) -> list[str]:
     if not case.node:
         text = case.model_text.strip() or "(a model file)"

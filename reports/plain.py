@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from ..harness.record import Outcome
+from .text import visible
 
 COLOURS = {
     Outcome.PASSED: "green",
@@ -20,18 +19,11 @@ COLOURS = {
     Outcome.OUT_OF_MEMORY: "magenta",
     Outcome.SKIPPED: "yellow",
 }
-#: Control characters, what cannot be written, and what reorders or hides text.
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 def plain(text: str, style: str = "") -> Text:
     """Return a text as it is, without markup, colours of its own, or control characters."""
-    without = _ESCAPES.sub("", text).replace("\r\n", "\n").expandtabs()
-    return Text(_CONTROL.sub(_escape, without), style=style)
+    return Text(visible(text), style=style)
 
 
 def one_line(text: str, style: str = "") -> Text:
@@ -82,10 +74,3 @@ def indented(text: str) -> Indented:
 def table_line(text: str) -> Text:
     """Show a line of a table, which is never wrapped."""
     return unwrapped(Text("    "), plain(text))
-
-
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return (
-        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 2**16 else f"\\U{code:08x}"
-    )

@@ -124,7 +124,11 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     plain = _ESCAPES.sub("", text).replace("\r\n", "\n").expandtabs()
-    return "".join(c if c == "\n" or c.isprintable() else f"\\x{ord(c):02x}" for c in plain)
+    return "".join(c if c == "\n" or c.isprintable() else _escape(ord(c)) for c in plain)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 def one_line(text: str, length: int) -> str:

@@ -73,6 +73,17 @@ def _plus_one(value: Any) -> Any:
     return changed
 
 
+def _noise(value: Any) -> Any:
+    """Make each float worse than the one before it; the first is NaN, the last infinite."""
+    if value.dtype.kind != "f" or value.size < 2:
+        return value
+    flat = value.reshape(-1)
+    noise = 4.0 ** np.arange(flat.size) * np.finfo(value.dtype).eps
+    changed = (flat * (1 + noise)).astype(value.dtype)
+    changed[0], changed[1], changed[-1] = np.nan, flat[1], np.inf
+    return changed.reshape(value.shape)
+
+
 def _print_everywhere() -> None:
     print("said by Python")
     os.write(1, b"said on 1\n")
@@ -190,6 +201,7 @@ MINIATURES = {
     m.name: m
     for m in (
         Miniature("right"),
+        Miniature("noisy", _every(_noise)),
         Miniature("wrong-value", _every(_plus_one)),
         Miniature(
             "wrong-dtype",

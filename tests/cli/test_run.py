@@ -184,11 +184,13 @@ def test_colours_on_a_terminal_unless_no_color(opcheck, small, colour, expected)
 
 
 def test_json_lines(opcheck, small, tmp_path):
-    """A header, a record per case and backend, a footer; a line each."""
+    """A header, a record per case and backend, a footer; before a bad record what the case is."""
     opcheck("run", "small", "-b", "builtin", "-b", "mini:wrong-value", "--json", "run.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
-    assert [line["is"] for line in lines] == ["header", *["record"] * 6, "footer"]
-    header, *records, footer = lines
+    kinds = ["header", *["record", "case", "record"] * 3, "footer"]
+    assert [line["is"] for line in lines] == kinds
+    header, *entries, footer = lines
+    records = [entry for entry in entries if entry["is"] == "record"]
     assert header["backends"].keys() == {"builtin", "mini:wrong-value"}
     assert [r["backend"] for r in records] == ["builtin", "mini:wrong-value"] * 3
     failed = records[1]

@@ -87,7 +87,7 @@ def test_what_cannot_be_seen_is_written_as_an_escape():
     """Colours are dropped; control characters, turned and hidden text are made visible."""
     message = "\x1b[31mred\x1b[0m \x00 \ud800 \u202eback \u200bhidden"
     page = shown(run(record(Outcome.ERRORED, message=message)))
-    assert any("red \\x00 \\xd800 \\x202eback \\x200bhidden" in code for code in page.codes)
+    assert any("red \\x00 \\ud800 \\u202eback \\u200bhidden" in code for code in page.codes)
 
 
 @pytest.mark.parametrize(
