@@ -21,6 +21,7 @@ COMMANDS = {
     "diff": ("diff", "diff"),
     "list": ("list_cases", "list_cases"),
     "show": ("show", "show"),
+    "spec": ("spec", "spec"),
     "backends": ("backends", "backends"),
 }
 

@@ -23,7 +23,7 @@ COLOURS = {
 
 def plain(text: str, style: str = "") -> Text:
     """Return a text as it is, without markup, colours of its own, or control characters."""
-    return Text(visible(text), style=style)
+    return Text(visible(text).expandtabs(), style=style)
 
 
 def one_line(text: str, style: str = "") -> Text:

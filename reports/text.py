@@ -14,6 +14,11 @@ from ..harness.record import Difference, Outcome, Record, Row
 MAX_CELL = 30
 #: What turns colours and the like on and off.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+#: Control characters, what cannot be written, and what reorders or hides text.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def headline(record: Record) -> str:
@@ -117,18 +122,21 @@ def body(record: Record) -> list[str]:
 
 
 def visible(text: str) -> str:
-    """Return a text without colours, and with all but line ends that cannot be seen as escapes.
+    """Return a text without colours, and with what cannot be seen as escapes.
 
-    Control characters, lone surrogates, and characters that hide or turn text are among them.
+    Control characters, lone surrogates, and characters that hide or turn text are among them;
+    line ends and tabs stay.
     """
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.isprintable():  # most are
         return text
-    plain = _ESCAPES.sub("", text).replace("\r\n", "\n").expandtabs()
-    return "".join(c if c == "\n" or c.isprintable() else _escape(ord(c)) for c in plain)
+    plain = _ESCAPES.sub("", text).replace("\r\n", "\n")
+    return _UNSEEN.sub(lambda found: _escape(ord(found[0])), plain)
 
 
 def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    if code < 256:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 2**16 else f"\\U{code:08x}"
 
 
 def one_line(text: str, length: int) -> str:
