@@ -19,6 +19,8 @@ COMMANDS = {
     "list": ("list_cases", "list_cases"),
     "show": ("show", "show"),
     "backends": ("backends", "backends"),
+    "coverage": ("coverage", "coverage"),
+    "schema": ("schema", "schema"),
 }
 
 

@@ -9,7 +9,7 @@ from typing import IO
 
 import click
 
-from ..harness.record import Run
+from ..harness.record import Run, utf8
 
 #: The reports of finished records: the option's name, and module and function in ``reports``.
 REPORTS = {
@@ -32,3 +32,12 @@ def opened(path: str) -> IO[str]:
         return Path(path).open("w", encoding="utf-8")
     except OSError as error:
         raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def written(text: str, path: str | None) -> None:
+    """Write a text into a file, or print it where there is none."""
+    if path is None:
+        click.echo(utf8(text), nl=False)
+        return
+    with opened(path) as file:
+        file.write(utf8(text))

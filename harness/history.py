@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -84,6 +84,14 @@ def last() -> Outcomes:
 def of_file(path: Path) -> Outcomes:
     """Return the outcomes in a result file (``--json``); raises ``NoHistory``."""
     seen: dict[str, list[str]] = {}
+    for record in records(path):
+        seen.setdefault(record.case, []).append(record.outcome.value)
+    return seen
+
+
+def records(path: Path) -> Iterator[Record]:
+    """Return the records in a result file, one after the other; raises ``NoHistory``."""
+    found = False
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -94,10 +102,10 @@ def of_file(path: Path) -> Outcomes:
                 record = msgspec.json.decode(line, type=Record)
             except msgspec.DecodeError:
                 continue
-            seen.setdefault(record.case, []).append(record.outcome.value)
-    if not seen:
+            found = True
+            yield record
+    if not found:
         raise NoHistory(f"{path} holds no results; it should be a file that --json wrote")
-    return seen
 
 
 def failed(outcomes: Outcomes) -> set[str]:

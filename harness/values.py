@@ -36,8 +36,8 @@ MAX_TYPE_DEPTH = 16
 #: The forms of a tensor, and of the other kinds of values.
 _FORMS = ("data", "bits", "fill", "npy")
 _CONTAINERS = ("sequence", "map", "optional")
-#: What a form is in a value that has another one.
-_ABSENT = {form: getattr(ValueSpec(), form) for form in (*_CONTAINERS, *_FORMS)}
+#: Every form of a value, and what it is in one that has another form.
+FORMS = {form: getattr(ValueSpec(), form) for form in (*_CONTAINERS, *_FORMS)}
 
 
 class ValueReader:
@@ -55,7 +55,7 @@ class ValueReader:
 
         Raises ``CaseError`` with the path inside the value.
         """
-        given = [form for form, absent in _ABSENT.items() if getattr(spec, form) is not absent]
+        given = [form for form, absent in FORMS.items() if getattr(spec, form) is not absent]
         if len(given) > 1:
             raise CaseError((), " and ".join(given), "one of them")
         form = given[0] if given else ""
