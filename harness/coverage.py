@@ -6,6 +6,7 @@ A case that may be an error counts for nothing but ``rejections``.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
@@ -274,7 +275,12 @@ def rows(coverage: Coverage, by: str) -> list[Row]:
         name = {"operator": schema.name, "family": schema.family, "opset": opset}[by]
         groups.setdefault(name, []).append(schema)
     found = [_row(name, schemas, coverage.backends) for name, schemas in groups.items()]
-    return sorted(found, key=lambda row: (row.signatures.share, row.name))
+    return sorted(found, key=lambda row: (row.signatures.share, _natural(row.name)))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return what sorts version 9 before version 10."""
+    return [(int(part or 0), word) for word, part in re.findall(r"(\D+)(\d*)", name)]
 
 
 def totals(coverage: Coverage) -> list[Row]:

@@ -58,16 +58,13 @@ def json(coverage: Coverage, by: str) -> str:
 def table(coverage: Coverage, by: str, width: int = _WIDTH) -> str:
     """Return the table, the totals, what is missing, and what was not counted.
 
-    Backends for which the table has no room get tables of their own.
+    Backends for which it has no room get a table of their own.
     """
-    groups = [coverage.backends]
-    lines = _table(coverage, by, coverage.backends, counts=True)
+    lines = _table(coverage, by, coverage.backends)
     if coverage.backends and max(map(len, lines)) > width:
-        groups = [[], *([name] for name in coverage.backends)]
-        lines = []
-        for group in groups:
-            lines += ["", *_table(coverage, by, group, counts=not group)]
-        lines = lines[1:]
+        lines = _table(coverage, by, [])
+        for group in _fitting(coverage, by, width):
+            lines += ["", *_table(coverage, by, group, counts=False)]
     said = (
         textwrap.fill(line, max(width, 40), subsequent_indent="    ", break_on_hyphens=False)
         for line in notes(coverage)
@@ -75,10 +72,22 @@ def table(coverage: Coverage, by: str, width: int = _WIDTH) -> str:
     return "\n".join([*lines, "", *said, ""])
 
 
-def _table(coverage: Coverage, by: str, backends: Sequence[str], *, counts: bool) -> list[str]:
+def _table(
+    coverage: Coverage, by: str, backends: Sequence[str], *, counts: bool = True
+) -> list[str]:
     head, body, foot = cells(coverage, by, backends, counts=counts)
     laid = columns([head, *body, *foot], left=1)
     return [*laid[: len(body) + 1], "", *laid[len(body) + 1 :]]
+
+
+def _fitting(coverage: Coverage, by: str, width: int) -> list[list[str]]:
+    """Group the backends so that a table of each group fits; one at least in each."""
+    groups: list[list[str]] = [[]]
+    for name in coverage.backends:
+        wider = [*groups[-1], name]
+        fits = max(map(len, _table(coverage, by, wider, counts=False))) <= width
+        groups[-1:] = [wider] if fits or not groups[-1] else [groups[-1], [name]]
+    return groups
 
 
 def cells(
@@ -88,7 +97,7 @@ def cells(
     head = [by, *(["signatures", "", "attributes", "optionals"] if counts else [])]
     if counts:
         head[2] = "covered"
-    head += [f"{clean(name)} passes" for name in backends]
+    head += map(clean, backends)
 
     def shown(row: Row) -> list[str]:
         own = [row.signatures, row.attributes, row.optionals]
@@ -116,6 +125,9 @@ def notes(coverage: Coverage) -> list[str]:
             lines.append(f"  and {len(gaps) - MAX_GAPS} more; --missing writes stubs for them")
     else:
         lines.append(f"Each of the {count(whole.total, 'signature')} has a case.")
+    if coverage.backends:
+        names = ", ".join(map(clean, coverage.backends))
+        lines.append(f"Below {names}: the share of the signatures with a case that passes there.")
     if coverage.unknown:
         names = ", ".join(f"{clean(n)} ({k})" for n, k in sorted(coverage.unknown.items())[:10])
         more = "" if len(coverage.unknown) <= 10 else ", ..."

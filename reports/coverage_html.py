@@ -29,6 +29,7 @@ ul { margin: .3rem 0; } li { overflow-wrap: anywhere; }
 .type { background: var(--mark); border-radius: .3rem; display: inline-block; font-size: .85em;
   margin: .1rem; padding: 0 .4rem; }
 .type.no { background: var(--lack); color: var(--bad); text-decoration: underline dotted; }
+.type.fails { background: none; outline: 1px dashed var(--bad); }
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -57,8 +58,8 @@ def _text(text: str) -> str:
 
 
 def _table(coverage: Coverage, by: str) -> Iterator[str]:
-    passes = [f"{name} passes" for name in coverage.backends]
-    names = [by, "", "covered", "signatures", "attributes", "optionals", *passes]
+    counts = ["covered", "signatures", "attributes", "optionals"]
+    names = [by, "", *counts, *coverage.backends]
     yield '<div class="wide"><table><thead><tr>'
     yield "".join(f"<th>{_text(name)}</th>" for name in names)
     yield "</tr></thead><tbody>"
@@ -116,6 +117,7 @@ def _type(signature: SignatureCoverage) -> str:
     parts = [count(signature.cases, "case") if signature.cases else "no case"]
     parts += [f"{name}: {passed} pass" for name, passed in signature.passed.items()]
     parts += [f"no valid model: {signature.unreachable}"] if signature.unreachable else []
-    kind = "type" if signature.cases else "type no"
+    fails = signature.cases and 0 in signature.passed.values()
+    kind = "type fails" if fails else "type" if signature.cases else "type no"
     title = _text(", ".join(parts))
     return f'<span class="{kind}" title="{title}">{_text(short(signature.type))}</span>'

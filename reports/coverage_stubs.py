@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import onnx.defs
 
@@ -53,23 +54,20 @@ def _alike(types: list[str]) -> Iterator[tuple[str, list[str]]]:
 
 def _stub(covered: SchemaCoverage, parameter: str, form: str, types: list[str]) -> str:
     schema = onnx.defs.get_schema(covered.operator, covered.since_version, covered.domain)
-    inputs = _chosen(schema.inputs, covered.inputs, schema, parameter, form)
-    taken = {name for name, _ in inputs}
+    wanted = _Wanted(schema, parameter, form, types)
     only_output = all(formal.type_str != parameter for formal in schema.inputs)
-    wanted = parameter if only_output else ""
+    inputs = wanted.values(schema.inputs, covered.inputs, needed=not only_output)
+    taken = {name for name, _ in inputs}
     outputs = [
         (f"{name}_out" if name in taken else name, value)
-        for name, value in _chosen(schema.outputs, covered.outputs, schema, wanted, form, parameter)
+        for name, value in wanted.values(schema.outputs, covered.outputs, needed=only_output)
     ]
     node = (
         f"{covered.name}({', '.join(name for name, _ in inputs)})"
         f" -> ({', '.join(name for name, _ in outputs)})"
     )
-    kind = re.sub(r"\W+", "_", re.sub(r"\(?tensor\(T\)\)*", "", form)).strip("_")
-    parts = (covered.operator.lower(), str(covered.since_version), parameter, kind)
-    name = "_".join(filter(None, parts))
     required = sorted(a.name for a in schema.attributes.values() if a.required)
-    lines = [f"- name: {name}", "  why: TODO", f"  opset: {covered.since_version}"]
+    lines = [f"- name: {wanted.name}", "  why: TODO", f"  opset: {covered.since_version}"]
     lines += _types(types) if types else []
     lines.append(f"  node: {node}")
     lines += ["  attributes:", *(f"    {a}: TODO" for a in required)] if required else []
@@ -84,30 +82,49 @@ def _types(types: list[str]) -> list[str]:
     return [f"  {line}" for line in textwrap.wrap(text, _WIDTH, subsequent_indent="    ")]
 
 
-def _chosen(
-    formals: Sequence[_Schema.FormalParameter],
-    covered: list[FormalCoverage],
-    schema: _Schema,
-    wanted: str,
-    form: str,
-    parameter: str = "",
-) -> list[tuple[str, str]]:
-    """Return the names and values of what is required, and of the first of the wanted parameter.
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a stub is for: a type parameter of a schema, and its types of one form."""
 
-    An omitted one has no name.
-    """
-    option = _Schema.FormalParameterOption
-    first = next((k for k, formal in enumerate(formals) if formal.type_str == wanted), -1)
-    found = []
-    for k, formal in enumerate(formals):
-        given = k == first or formal.option == option.Single
-        given = given or (formal.option == option.Variadic and formal.min_arity > 0)
-        shape = f"[{', '.join(['2'] * _rank(covered[k]))}]"
-        text = form if formal.type_str == (parameter or wanted) else _a_type(formal, schema)
-        found.append((formal.name, _value(text, shape)) if given else ("", ""))
-    while found and not found[-1][0]:
-        found.pop()
-    return found
+    schema: _Schema
+    parameter: str
+    form: str
+    types: list[str]
+
+    @property
+    def name(self) -> str:
+        """The name of the case: the operator, its version, the parameter, what is around it."""
+        around = re.sub(r"\W+", "_", re.sub(r"\(?tensor\(T\)\)*", "", self.form)).strip("_")
+        version = str(self.schema.since_version)
+        parts = (self.schema.name.lower(), version, self.parameter, around)
+        return "_".join(filter(None, parts))
+
+    def values(
+        self,
+        formals: Sequence[_Schema.FormalParameter],
+        covered: Sequence[FormalCoverage],
+        *,
+        needed: bool,
+    ) -> list[tuple[str, str]]:
+        """Return the names and values of what is required; an omitted one has no name.
+
+        With ``needed``, the first of the type parameter is given although it may be omitted.
+        """
+        option = _Schema.FormalParameterOption
+        own = [k for k, formal in enumerate(formals) if formal.type_str == self.parameter]
+        found = []
+        for k, formal in enumerate(formals):
+            given = (needed and k == own[0]) or formal.option == option.Single
+            given = given or (formal.option == option.Variadic and formal.min_arity > 0)
+            text = self.form if k in own else _a_type(formal, self.schema)
+            rank = _rank(covered[k])
+            if "string" in (self.types if k in own else text):
+                rank = max(rank, 1)  # a scalar TODO would be a string
+            shape = f"[{', '.join(['2'] * rank)}]"
+            found.append((formal.name, _value(text, shape)) if given else ("", ""))
+        while found and not found[-1][0]:
+            found.pop()
+        return found
 
 
 def _rank(covered: FormalCoverage) -> int:
