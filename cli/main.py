@@ -23,6 +23,8 @@ COMMANDS = {
     "show": ("show", "show"),
     "spec": ("spec", "spec"),
     "backends": ("backends", "backends"),
+    "coverage": ("coverage", "coverage"),
+    "schema": ("schema", "schema"),
 }
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
-from ..harness.record import Run
+from ..harness.record import Run, utf8
 from ..harness.results import Line
 from ..reports import jsonl
 from . import github
@@ -106,10 +107,7 @@ class Results:
     def __enter__(self) -> Results:
         """Begin the file."""
         if self._path:
-            try:
-                self._file = Path(self._path).open("w", encoding="utf-8")
-            except OSError as error:
-                raise click.UsageError(f"cannot write {self._path}: {error.strerror}") from None
+            self._file = opened(self._path)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -133,8 +131,23 @@ class Results:
 
     def _give_up(self) -> None:
         file, self._file = self._file, None
-        try:
+        with suppress(OSError):
             if file is not None:
                 file.close()
-        except OSError:
-            pass
+
+
+def opened(path: str) -> IO[str]:
+    """Open a file for writing; raises ``click.UsageError``."""
+    try:
+        return Path(path).open("w", encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def written(text: str, path: str | None) -> None:
+    """Write a text into a file, or print it where there is none."""
+    if path is None:
+        click.echo(utf8(text), nl=False)
+        return
+    with opened(path) as file:
+        file.write(utf8(text))

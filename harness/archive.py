@@ -190,6 +190,7 @@ class Archive:
             raise Damaged
         self._start = _HEAD.size + size
         self._spans = index.spans
+        self.files = index.files
         self.heads = index.heads
         self.mistakes = index.mistakes
 

@@ -61,6 +61,8 @@ _ALIASES = {
     **{t.text: t for t in ELEMENT_TYPES.values()},
     **{t.dtype.name: t for t in ELEMENT_TYPES.values() if t.name != "string"},
 }
+#: All names that ``element_type`` knows.
+SPELLINGS = frozenset(ELEMENT_TYPES) | frozenset(_ALIASES)
 
 
 def element_type(name: str) -> ElementType:

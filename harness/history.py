@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -90,15 +90,23 @@ def last() -> Outcomes:
 def of_file(path: Path) -> Outcomes:
     """Return the outcomes in a result file (``--json``); raises ``NoHistory``."""
     seen: dict[str, list[str]] = {}
+    for record in records(path):
+        seen.setdefault(record.case, []).append(record.outcome.value)
+    return seen
+
+
+def records(path: Path) -> Iterator[Record]:
+    """Return the records in a result file, one after the other; raises ``NoHistory``."""
+    found = False
     try:
         for line in lines(str(path)):
             if isinstance(line, Record):
-                seen.setdefault(line.case, []).append(line.outcome.value)
+                found = True
+                yield line
     except BadResults as error:
         raise NoHistory(str(error)) from None
-    if not seen:
+    if not found:
         raise NoHistory(f"{path} holds no results: its run was stopped before the first")
-    return seen
 
 
 def failed(outcomes: Outcomes) -> set[str]:

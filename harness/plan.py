@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Protocol, overload
 
 from .archive import Archive, Head, Shelf
@@ -124,6 +125,12 @@ class Plan(Sequence[Planned]):
     def at(self, indices: Iterable[int]) -> Plan:
         """Return the plan of the cases at some indices, in this order."""
         return Plan(self._places, ((self._of[i], self._numbers[i]) for i in indices))
+
+    def grouped(self) -> Iterator[tuple[Place, list[int]]]:
+        """Return the places in order, each with the numbers of its cases."""
+        pairs = zip(self._of, self._numbers, strict=True)
+        for place, numbers in groupby(pairs, key=lambda pair: pair[0]):
+            yield self._places[place], [number for _, number in numbers]
 
     def where(self, wanted: Callable[[Planned], bool]) -> Plan:
         """Return the plan of the cases that are wanted."""

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import onnx.defs
-import onnx.shape_inference
-from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, TypeProto
+from onnx import ModelProto
 
-#: Tensor types by their numbers.
-_TENSORS = {number: f"tensor({name.lower()})" for name, number in TensorProto.DataType.items()}
+from .uses import Use, uses_of_model
+
+_FLOATS = ("tensor(float16)", "tensor(float)", "tensor(double)")
+_BODY = "onnx's checker refuses its function body for any type but float"
+#: Type parameters that cannot have all of their types in a valid model: the types that they can
+#: have, and why.
+_LIMITED: dict[tuple[str, str, int, str], tuple[tuple[str, ...], str]] = {
+    ("", "MeanVarianceNormalization", 9, "T"): (("tensor(float)",), _BODY),
+    ("", "MeanVarianceNormalization", 13, "T"): (("tensor(float)",), _BODY),
+    ("", "Tile", 1, "T1"): ((), "no input or output has the type parameter T1"),
+    ("ai.onnx.preview.training", "Gradient", 1, "T1"): (
+        _FLOATS, "zs of other types than floats lead to no y that has a derivative",
+    ),
+}  # fmt: skip
 
 
 class Signature(NamedTuple):
@@ -23,6 +35,12 @@ class Signature(NamedTuple):
     type: str
 
 
+def schemas_with_signatures() -> list[onnx.defs.OpSchema]:
+    """Return all schemas in all versions but deprecated ones, of which no model is valid."""
+    found = [s for s in onnx.defs.get_all_schemas_with_history() if not s.deprecated]
+    return sorted(found, key=lambda s: (s.domain, s.name, s.since_version))
+
+
 def signatures_of_schema(schema: onnx.defs.OpSchema) -> set[Signature]:
     """Return all that a schema allows."""
     return {
@@ -32,73 +50,44 @@ def signatures_of_schema(schema: onnx.defs.OpSchema) -> set[Signature]:
     }
 
 
+def signatures_of_uses(uses: Iterable[Use]) -> set[Signature]:
+    """Return all that some nodes use; types that stay unknown are not among them."""
+    return {
+        Signature(use.domain, use.operator, use.since_version, *pair)
+        for use in uses
+        for pair in use.types
+    }
+
+
 def signatures_of_model(model: ModelProto) -> set[Signature]:
     """Return all that the nodes of a model use, bodies included; types that stay unknown are not.
 
     A model that shape inference rejects has none.
     """
+    return signatures_of_uses(use for use in uses_of_model(model) if isinstance(use, Use))
+
+
+def unreachable(signature: Signature) -> str:
+    """Return why no valid model can use a signature; empty for one that can be used."""
+    possible, why = _LIMITED.get(signature[:4], ((signature.type,), ""))
+    return "" if signature.type in possible else why
+
+
+def full_name(schema: onnx.defs.OpSchema) -> str:
+    """Return the name of an operator behind that of its domain: ``ai.onnx.Add``."""
+    return f"{schema.domain or 'ai.onnx'}.{schema.name}"
+
+
+def in_force(schema: onnx.defs.OpSchema, opset: int) -> bool:
+    """Whether an opset of its domain resolves to a schema."""
     try:
-        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except onnx.shape_inference.InferenceError:
-        return set()
-    opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
-    found: set[Signature] = set()
-    _walk(model.graph, opsets, {}, found)
-    return found
+        found = onnx.defs.get_schema(schema.name, opset, schema.domain)
+    except onnx.defs.SchemaError:
+        return False
+    return bool(found.since_version == schema.since_version)
 
 
-def _text(proto: TypeProto) -> str:
-    """Return a type as schemas spell it, ``seq(tensor(float))``; empty where it is incomplete."""
-    which = proto.WhichOneof("value")
-    if which == "tensor_type":
-        return _TENSORS.get(proto.tensor_type.elem_type, "")
-    if which == "sequence_type":
-        inner = _text(proto.sequence_type.elem_type)
-        return f"seq({inner})" if inner else ""
-    if which == "optional_type":
-        inner = _text(proto.optional_type.elem_type)
-        return f"optional({inner})" if inner else ""
-    if which == "map_type":
-        key = _TENSORS[proto.map_type.key_type].removeprefix("tensor(").removesuffix(")")
-        value = _text(proto.map_type.value_type).removeprefix("tensor(").removesuffix(")")
-        return f"map({key}, {value})"
-    return ""
-
-
-def _walk(
-    graph: GraphProto, opsets: dict[str, int], outer: dict[str, str], found: set[Signature]
-) -> None:
-    types = dict(outer)
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        text = _text(value.type)
-        if text:
-            types[value.name] = text
-    for tensor in graph.initializer:
-        proto = TypeProto()
-        proto.tensor_type.elem_type = tensor.data_type
-        types[tensor.name] = _text(proto)
-    for node in graph.node:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if onnx.defs.has(node.op_type, opsets.get(domain, 0), domain):
-            schema = onnx.defs.get_schema(node.op_type, opsets[domain], domain)
-            parameters = {c.type_param_str for c in schema.type_constraints}
-            for names, formals in ((node.input, schema.inputs), (node.output, schema.outputs)):
-                found |= _used(schema, parameters, names, formals, types)
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                _walk(attribute.g, opsets, types, found)
-
-
-def _used(
-    schema: onnx.defs.OpSchema,
-    parameters: set[str],
-    names: Iterable[str],
-    formals: Sequence[onnx.defs.OpSchema.FormalParameter],
-    types: dict[str, str],
-) -> set[Signature]:
-    key = (schema.domain, schema.name, schema.since_version)
-    pairs = [
-        (formals[min(i, len(formals) - 1)].type_str, types.get(name, ""))
-        for i, name in enumerate(names)
-    ]
-    return {Signature(*key, name, text) for name, text in pairs if name in parameters and text}
+def family(schema: onnx.defs.OpSchema) -> str:
+    """Return the folder of onnx's own ``defs`` that defines a schema."""
+    found = re.search(r"defs[/\\](\w+)[/\\]", schema.file)
+    return found[1] if found else "other"

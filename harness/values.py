@@ -36,8 +36,8 @@ MAX_TYPE_DEPTH = 16
 #: The forms of a tensor, and of the other kinds of values.
 _FORMS = ("data", "bits", "fill", "npy")
 _CONTAINERS = ("sequence", "map", "optional")
-#: What a form is in a value that has another one.
-_ABSENT = {form: getattr(ValueSpec(), form) for form in (*_CONTAINERS, *_FORMS)}
+#: Every form of a value, and what it is in one that has another form.
+FORMS = {form: getattr(ValueSpec(), form) for form in (*_CONTAINERS, *_FORMS)}
 
 
 class ValueReader:
@@ -55,7 +55,7 @@ class ValueReader:
 
         Raises ``CaseError`` with the path inside the value.
         """
-        given = [form for form, absent in _ABSENT.items() if getattr(spec, form) is not absent]
+        given = [form for form, absent in FORMS.items() if getattr(spec, form) is not absent]
         if len(given) > 1:
             raise CaseError((), " and ".join(given), "one of them")
         form = given[0] if given else ""
@@ -282,6 +282,8 @@ def _literal(
     if shape is None:
         shape = nested
     elif nested != shape and (prod(nested) != prod(shape) or len(nested) > 1):
+        if raw == "TODO":
+            raise CaseError((key,), "TODO", count(prod(shape), "element"))
         counts = count(prod(nested), "element")
         given = counts if len(nested) < 2 else f"data of shape {list(nested)}"
         raise CaseError(("shape",), f"{list(shape)} beside {given}", "a shape that fits its data")

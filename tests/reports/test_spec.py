@@ -38,11 +38,11 @@ from opcheck.reports.markup import (
     rst_escaped,
     rst_line,
     rst_strong,
-    visible,
 )
 from opcheck.reports.spec import as_json, build, change_line, changes, examples
 from opcheck.reports.spec_markdown import markdown, markdown_index
 from opcheck.reports.spec_rst import rst, rst_index
+from opcheck.reports.text import visible
 
 EVERY = [schema for versions in schemas().values() for schema in versions.values()]
 
