@@ -22,7 +22,6 @@ from .. import __version__
 from ..backends import CannotRun, UnknownBackend
 from ..backends.executors import make_executor
 from ..harness import history
-from ..harness.detail import detail
 from ..harness.expecting import Expecting
 from ..harness.filecache import Changed
 from ..harness.judge import Options
@@ -32,7 +31,6 @@ from ..harness.results import Tally
 from ..harness.runner import Executor, run_all
 from ..harness.sources import Planning
 from ..harness.workers import BackendFailed
-from ..reports.page import node
 from .again import again
 from .display import Compared, Display
 from .expecting import expecting, rewrite
@@ -256,6 +254,9 @@ class RunSession:
         wanted = self.settings.json_file or self.settings.html_file  # the reports that show it
         if not wanted or record.outcome is Outcome.PASSED or number == self.detailed:
             return []
+        from ..harness.detail import detail
+        from ..reports.page import node
+
         self.detailed = number
         case = cases[number].load()
         made = detail(case, node(case))

@@ -78,9 +78,9 @@ class Planning:
     total: int | None = None
 
 
-def load_all(sources: list[str]) -> Loaded:
+def load_all(sources: list[str], jobs: int = 1) -> Loaded:
     """Load all sources in order, every case in full; otherwise as ``plan_all``."""
-    planning = plan_all(sources)
+    planning = plan_all(sources, jobs)
     return Loaded(list(planning.cases.loaded()), planning.errors)
 
 

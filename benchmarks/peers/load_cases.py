@@ -7,17 +7,18 @@ Imports are not timed.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
 
 
 def opcheck(folder: str) -> tuple[float, int]:
-    """Load all cases; return the seconds, and how many there are."""
+    """Load all cases as the commands do; return the seconds, and how many there are."""
     from opcheck.harness.sources import load_all
 
     start = time.perf_counter()
-    loaded = load_all([folder])
+    loaded = load_all([folder], os.cpu_count() or 1)
     seconds = time.perf_counter() - start
     assert not loaded.errors, loaded.errors[0]
     return seconds, len(loaded.cases)

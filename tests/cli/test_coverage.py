@@ -81,7 +81,7 @@ def test_missing_writes_stubs_that_are_no_cases_yet(opcheck, small, tmp_path):
     (["--domain", "ai.onx"], "only ai.onnx, "),
     (["--op", "Range", "--opset", "3"], "no operator is in force at opset 3"),
     (["--missing", "--format", "json"], "--missing writes YAML"),
-    (["--results", "small/add.yaml"], "holds no results"),
+    (["--results", "small/add.yaml"], "is no result file"),
     (["no-such-folder"], "no-such-folder"),
 ])  # fmt: skip
 def test_wrong_usage(opcheck, small, arguments, said):
