@@ -52,6 +52,7 @@ def test_a_gate_is_green_when_all_is_as_expected(repository, tmp_path):
     assert step.outputs.keys() == DESCRIBED["outputs"].keys()
     assert step.outputs["status"] == "0"
     assert Path(step.outputs["markdown"]).read_text() == step.summary
+    assert Path(step.outputs["html"]).stat().st_size > 10_000
     assert len(list(ET.parse(step.outputs["junit"]).iter("testcase"))) == 3
     lines = [json.loads(line) for line in Path(step.outputs["json"]).read_text().splitlines()]
     assert lines[-1]["known"] == 1

@@ -17,6 +17,7 @@ PAGE = (ROOT / "docs" / "ci.md").read_text()
 #: The snippets by the file that their first line names.
 SNIPPETS = re.findall(r"```\w+\n(?:#|//) (\S+)\n(.*?)```", PAGE, re.DOTALL)
 GITHUB = [yaml.safe_load(text) for name, text in SNIPPETS if name.endswith("conformance.yml")]
+(SHARDS,) = [yaml.safe_load(text)["jobs"] for name, text in SNIPPETS if name.endswith("shards.yml")]
 (GITLAB,) = [yaml.safe_load(text) for name, text in SNIPPETS if name == ".gitlab-ci.yml"]
 (JENKINS,) = [text for name, text in SNIPPETS if name == "Jenkinsfile"]
 INSTALL = "python -m pip install 'opcheck[onnxruntime]'"
@@ -70,6 +71,29 @@ def test_github_without_the_action(repository, tmp_path, known, status):
     (tmp_path / "u").mkdir()
     shown = run_shell(summary["run"], repository, tmp_path / "u", ROOT, {})
     assert shown.summary.startswith("### opcheck: ")
+
+
+@GATES
+def test_shards(repository, tmp_path, known, status):
+    """The parts are gates, and so is what the last job makes of their results."""
+    *_, install, run, upload = SHARDS["shard"]["steps"]
+    statuses = []
+    for i, shard in enumerate(SHARDS["shard"]["strategy"]["matrix"]["shard"]):
+
+        def filled(text: str, i: int = i, shard: str = shard) -> str:
+            text = text.replace("${{ matrix.shard }}", shard)
+            return text.replace("${{ strategy.job-index }}", str(i))
+
+        lines = [install["run"], filled(run["run"])]
+        statuses.append(execute(lines, repository, tmp_path / f"t{i}", known).status)
+        assert (repository / filled(upload["with"]["path"])).stat().st_size > 0
+    assert max(statuses) == status
+    *_, install, report = SHARDS["report"]["steps"]
+    made = execute([install["run"], report["run"]], repository, tmp_path / "t", known)
+    assert made.status == status, made.log
+    assert "3 passed" in made.log or "2 passed" in made.log
+    assert len(commands(made.log)) == status
+    assert (repository / "opcheck.html").stat().st_size > 10_000
 
 
 @GATES
