@@ -19,6 +19,8 @@ COMMANDS = {
     "list": ("list_cases", "list_cases"),
     "show": ("show", "show"),
     "backends": ("backends", "backends"),
+    "import": ("import_cases", "import_cases"),
+    "export": ("export", "export"),
 }
 
 
