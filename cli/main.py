@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": ("compare", "compare"),
     "list": ("list_cases", "list_cases"),
     "show": ("show", "show"),
+    "spec": ("spec", "spec"),
     "backends": ("backends", "backends"),
     "import": ("import_cases", "import_cases"),
     "export": ("export", "export"),

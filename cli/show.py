@@ -12,7 +12,8 @@ import click
 @click.pass_context
 def show(ctx: click.Context, /, sources: tuple[str, ...]) -> None:
     """Print cases as their specification page would show them."""
-    from ..reports.page import bodies, page
+    from ..reports.markup import visible
+    from ..reports.page import graph_block, graphs, page
     from ..reports.text import location
     from .loading import Status, plan, print_problems
 
@@ -23,11 +24,10 @@ def show(ctx: click.Context, /, sources: tuple[str, ...]) -> None:
         shown = f"{case.domain}.{case.operator}" if case.domain else case.operator
         click.echo(f"**{case.title}**  ({shown}-{case.since_version}, opset {case.opset})\n")
         click.echo(page(case))
-        for name, text in bodies(case):
-            click.echo(f"\n{name}:")
-            click.echo("\n".join(f"  {line}" for line in text.splitlines()))
+        for name, text in graphs(case).items():
+            click.echo(f"\n{graph_block(name, text)}")
         if case.why:
-            click.echo(f"\nWhy: {case.why}")
+            click.echo(f"\nWhy: {visible(case.why)}")
         click.echo(f"File: {location(case.file, case.line)}")
         click.echo(f"Run it: opcheck run {shlex.quote(case.id)}")
     print_problems(planning)

@@ -165,7 +165,7 @@ class _Builder:
             why=" ".join(spec.why.split()),
             spec=spec.spec or self.header.spec,
             node=node,
-            attributes=spec.attributes or {},
+            attributes=self._attributes(model),
             model_text=onnxtext.substitute(spec.model, self.types) if spec.model else "",
             tolerances=self._tolerances(names),
             dtypes=frozenset(_dtypes(inputs.values()) | _dtypes(o for _, o in outputs)),
@@ -263,6 +263,15 @@ class _Builder:
         domain, _, operator = operator.rpartition(".")
         names = [value.name for value in model.graph.output]
         return model, names, operator, "" if domain == "ai.onnx" else domain, ""
+
+    def _attributes(self, model: ModelProto) -> dict[str, Any]:
+        """Return the attributes as written, type parameters in the text of graphs replaced."""
+        given = self.spec.attributes or {}
+        graphs = {a.name for a in model.graph.node[0].attribute if a.HasField("g")} if given else ()
+        return {
+            name: onnxtext.substitute(value, self.types) if name in graphs else value
+            for name, value in given.items()
+        }
 
     def _check_inputs(self, model: ModelProto, inputs: dict[str, Expected]) -> None:
         """The case's inputs must be the model's: names, types, declared shapes."""
