@@ -21,13 +21,16 @@ from .case import Expected
 from .dtypes import ElementType, element_type, parse_type, tensor_type, type_text
 from .errors import CaseError, shorten
 from .literals import BadLiteral, Todo, to_array
-from .spelling import Aside, spelled
+from .spelling import Aside, no_file, spelled
 from .values import MAX_ELEMENTS, MAX_RANK, nested_shape
 
 #: How deep sequences and optionals may nest on a page.
 MAX_DEPTH = 16
 #: What stands for an element that the specification leaves undefined, and the line that says so.
 UNDEFINED, UNDEFINED_LINE = "*", "(* is undefined)"
+
+#: What comes before the one element of a tensor full of it.
+ALL_ALIKE = "every element is "
 
 _TENSOR = re.compile(r"shape=\((?P<shape>[\d, ]*)\), *dtype=(?P<dtype>\w+)")
 _ANY_VALUES = re.compile(r"(?P<dtype>\w+)(?:\[(?P<shape>[\d?, ]*)\])?, any values")
@@ -144,8 +147,9 @@ def _map(value: Printed, items: list[Printed], text: str, aside: Aside) -> dict[
     if len(names) != len(_array(held)) or len(set(names)) != len(names):
         counts = f"{len(set(names))} different keys and {len(_array(held))} values"
         raise at_line(value.line, counts, "a value for each key, and each key once")
-    scalars = [Expected("tensor", tensor_type(held.type.tensor_type.elem_type, ()), held.dtype, (),
-                        np.asarray(element)) for element in _array(held)]  # fmt: skip
+    scalar = tensor_type(held.type.tensor_type.elem_type, ())
+    elements = [_array(held)[i : i + 1].reshape(()) for i in range(len(names))]
+    scalars = [Expected("tensor", scalar, held.dtype, (), element) for element in elements]
     whole = Expected("map", proto, items=tuple(scalars), keys=tuple(names))
     return spelled(whole, aside, MAX_ELEMENTS)
 
@@ -177,12 +181,30 @@ def _nothing_below(value: Printed) -> None:
 
 
 def _tensor(value: Printed, head: re.Match[str], aside: Aside, inline: int) -> dict[str, Any]:
+    if value.below and value.below[0].text.strip().startswith(ALL_ALIKE):
+        return _filled(value, head)
     found = _read(value, head)
     if found is not None:
         return spelled(found, aside, inline)
     element, shape = _head(value, head)
     todo = Todo("the page leaves values out")
     return {"dtype": element.name, "shape": list(shape), "data": todo}
+
+
+def _filled(value: Printed, head: re.Match[str]) -> dict[str, Any]:
+    """Return a tensor that is printed as the one element it is full of."""
+    element, shape = _head(value, head)
+    line, *more = value.below
+    if more:
+        raise at_line(more[0].number, shorten(more[0].text), "nothing more")
+    text = Line(line.number, line.indent, line.text.strip().removeprefix(ALL_ALIKE))
+    leaves, nested = _leaves([text], element)
+    if nested != ():
+        raise at_line(line.number, shorten(line.text), f"{ALL_ALIKE}X")
+    one = spelled(_expected(leaves, (), element, line.number), no_file, 1)
+    if "data" not in one or one["data"] is None:
+        raise at_line(line.number, shorten(line.text), "an element with a literal")
+    return {"dtype": element.name, "shape": list(shape), "fill": one["data"]}
 
 
 def _head(value: Printed, head: re.Match[str]) -> tuple[ElementType, tuple[int, ...]]:

@@ -352,11 +352,11 @@ def _settings(text: str, line: int) -> Iterator[tuple[str, str]]:
 def _tolerance(section: _Section, alternatives: list[dict[str, Any]]) -> dict[str, Any]:
     outputs: dict[str, Any] = {}
     for line in section.lines:
-        name, found, text = line.text.strip().partition(": ")
+        name, found, text = line.text.strip().partition(":")
         if not found:
             raise at_line(line.number, shorten(line.text), "an output and its tolerance: Y: ulp=2")
-        allowed: dict[str, Any] = {}
-        for key, value in _settings(text, line.number):
+        allowed: dict[str, Any] = {} if text else {"signed_zero": False}
+        for key, value in _settings(text, line.number) if text else ():
             if key == "signed_zero" and value in ("True", "False"):
                 allowed[key] = value == "True"
             elif key in ("ulp", "rtol", "atol") and re.fullmatch(r"[\d.]+(e[+-]?\d+)?", value):

@@ -36,6 +36,11 @@ class Unspeakable(ValueError):
     """A value that no literal of the case format says."""
 
 
+def no_file(array: Array) -> str:
+    """Refuse to put an array aside: for places that files cannot stand beside."""
+    raise Unspeakable(f"a tensor of shape {list(array.shape)} without a literal")
+
+
 def spelled(value: Expected, aside: Aside, inline: int) -> dict[str, Any]:
     """Return a value as a case file has it.
 

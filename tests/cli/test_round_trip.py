@@ -1,0 +1,81 @@
+"""A case printed on a page of ``opcheck spec`` and imported again is the same case."""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+
+import msgspec
+import onnx.defs
+import pytest
+
+from case_equality import assert_same
+from opcheck.harness.case import Case
+from opcheck.harness.caseentry import Beside
+from opcheck.harness.casefile import load
+from opcheck.harness.caseyaml import case_file
+from opcheck.harness.sources import load_all
+from opcheck.harness.spec import describe
+from opcheck.harness.specpage import read_page
+from opcheck.reports.page import example
+from opcheck.reports.spec_rst import rst
+
+#: Of the cases outside of control flow, one in so many is taken: which, their ids decide.
+ONE_IN = 3
+#: The fewest cases that must be compared.
+FEWEST = 6000
+
+
+def shown(case: Case) -> bool:
+    """Whether a page shows all of a case: not the model of a file."""
+    return bool(case.node or case.model_text)
+
+
+def taken(case: Case) -> bool:
+    return "/controlflow/" in case.file or zlib.crc32(case.id.encode()) % ONE_IN == 0
+
+
+def pages(cases: list[Case]) -> dict[str, list[Case]]:
+    """The cases of each operator and version, with different names."""
+    found: dict[str, dict[str, Case]] = defaultdict(dict)
+    for case in cases:
+        key = f"{case.domain or 'ai.onnx'} {case.operator}-{case.since_version}"
+        while case.title in found[key]:
+            key += "'"
+        found[key][case.title] = case
+    return {key: list(group.values()) for key, group in found.items()}
+
+
+LOADED = [case for case in load_all([]).cases if taken(case) and shown(case)]
+
+
+def test_many_cases_are_compared():
+    """All of control flow, and a third of the rest."""
+    assert len(LOADED) > FEWEST
+    assert {c.operator for c in LOADED} >= {"If", "Loop", "Scan", "SequenceMap", "Range"}
+
+
+@pytest.mark.parametrize("folder", sorted({case.file.split("/")[1] for case in LOADED}))
+def test_a_page_gives_back_its_cases(tmp_path, folder):
+    """Model, inputs, what is expected and tolerances, bit for bit."""
+    compared = 0
+    chosen = [case for case in LOADED if case.file.split("/")[1] == folder]
+    for number, cases in enumerate(pages(chosen).values()):
+        first = cases[0]
+        schema = onnx.defs.get_schema(first.operator, first.since_version, first.domain)
+        page = msgspec.structs.replace(
+            describe(schema), examples=tuple(example(case, limit=None) for case in cases)
+        )
+        beside = Beside(f"data{number}")
+        found = read_page(rst(page), "page.rst", beside)
+        assert [str(error) for error in found.errors] == []
+        path = tmp_path / f"cases{number}.yaml"
+        path.write_text(case_file(found.entries, "A page."), encoding="utf-8")
+        beside.write(tmp_path)
+        loaded = load(path, path.name)
+        assert [str(error) for error in loaded.errors] == []
+        for old, new in zip(cases, loaded.cases, strict=True):
+            assert new.why == old.why
+            assert_same(old, new)
+            compared += 1
+    assert compared == len(chosen)
