@@ -78,7 +78,7 @@ def spec(
     from .loading import Status, plan, print_problems
 
     planning = None if no_examples else plan(sources)
-    cases = Examples(planning.cases if planning else (), examples)
+    cases = Examples(planning.cases if planning else (), examples, sources)
     if output is not None:
         if other is not None or form not in (None, "rst", "markdown"):
             raise click.UsageError("--all writes rst or markdown, without --diff")
@@ -96,8 +96,9 @@ def spec(
 class Examples:
     """The cases of some sources, by operator and version."""
 
-    def __init__(self, cases: Sequence[Planned], limit: int) -> None:
+    def __init__(self, cases: Sequence[Planned], limit: int, sources: Sequence[str]) -> None:
         self._limit = limit
+        self._sources = sources
         self._cases = cases
         self._numbers: dict[tuple[str, str, int], list[int]] = {}
         for i, case in enumerate(cases):
@@ -109,7 +110,8 @@ class Examples:
         from ..reports.spec import build
 
         numbers = self._numbers.get((schema.domain, schema.name, schema.since_version), [])
-        return build(schema, [self._cases[i] for i in numbers], self._limit, other)
+        chosen = [self._cases[i] for i in numbers]
+        return build(schema, chosen, self._limit, sources=self._sources, other=other)
 
 
 def show(page: OperatorPage, form: str) -> None:

@@ -108,7 +108,7 @@ class Case(Planned):
     alternatives: tuple[tuple[Expected, ...] | MustFail, ...]
     spec: str = ""
     node: str = ""
-    #: The attributes as written, for ``opcheck show``.
+    #: The attributes as written, type parameters in the text of graphs replaced.
     attributes: Mapping[str, Any] = field(default_factory=dict)
     model_text: str = ""
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)

@@ -27,7 +27,7 @@ from onnx import (
 from . import onnxtext
 from .dtypes import element_type, parse_type
 from .errors import CaseError, described, shorten
-from .literals import BadLiteral, Real, to_array
+from .literals import BadLiteral, to_array
 
 AttrType = onnx.defs.OpSchema.AttrType
 LATEST = onnx.defs.onnx_opset_version()
@@ -295,12 +295,3 @@ def _is_tensor(proto: TypeProto) -> bool:
 
 def _has_rank(proto: TypeProto) -> bool:
     return _is_tensor(proto) and proto.tensor_type.HasField("shape")
-
-
-def literal(value: Any) -> str:
-    """Write an attribute as the pages print it."""
-    if isinstance(value, Real):
-        return value.text
-    if isinstance(value, list):
-        return f"[{', '.join(literal(v) for v in value)}]"
-    return f'"{value}"' if isinstance(value, str) else str(value)

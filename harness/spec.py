@@ -109,8 +109,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class OperatorPage(msgspec.Struct, frozen=True, kw_only=True):
     """One version of an operator: all that its page shows.
 
-    ``versions`` are all there are, ascending; ``more_examples`` how many cases it has beyond
-    ``examples``; ``difference`` is null for a first version.
+    ``versions`` are all there are, ascending.
+    The examples come from ``sources``, the bundled cases where there are none; ``more_examples``
+    is how many cases there are beyond ``examples``.
+    ``difference`` is null for a first version.
     """
 
     name: str
@@ -124,6 +126,7 @@ class OperatorPage(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[Parameter, ...]
     attributes: tuple[Attribute, ...]
     type_constraints: tuple[TypeConstraint, ...]
+    sources: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
     more_examples: int = 0
     difference: Difference | None = None
@@ -228,11 +231,11 @@ def describe(schema: onnx.defs.OpSchema) -> OperatorPage:
         family=re.split(r"[\\/]", schema.file)[-2],
         versions=tuple(schemas()[schema.domain, schema.name]),
         deprecated=schema.deprecated,
-        text=schema.doc,
+        text=schema.doc or "",
         inputs=_parameters(schema.inputs),
         outputs=_parameters(schema.outputs),
         attributes=tuple(
-            Attribute(name, a.type.name, a.description.strip(), a.required, _default(a))
+            Attribute(name, _enum(a.type), a.description.strip(), a.required, _default(a))
             for name, a in sorted(schema.attributes.items())
         ),
         type_constraints=tuple(
@@ -247,11 +250,16 @@ def describe(schema: onnx.defs.OpSchema) -> OperatorPage:
 def _parameters(formals: Iterable[onnx.defs.OpSchema.FormalParameter]) -> tuple[Parameter, ...]:
     found = []
     for formal in formals:
-        option = formal.option.name.lower()
+        option = _enum(formal.option).lower()
         minimum = {"single": 1, "optional": 0}.get(option, formal.min_arity)
         text, same_type = formal.description.strip(), formal.is_homogeneous
         found.append(Parameter(formal.name, formal.type_str, text, option, minimum, same_type))
     return tuple(found)
+
+
+def _enum(member: Any) -> str:
+    """Return the name of a member of one of onnx's enumerations, whose stubs have none."""
+    return str(member.name)
 
 
 def _default(attribute: onnx.defs.OpSchema.Attribute) -> Any:

@@ -69,8 +69,8 @@ def _parameters(
     for i, parameter in enumerate(new):
         j = pairs.get(i)
         if j is None:
-            details = _facts(parameter)
-            changes.append(Change("added", parameter.name, details, parameter.minimum > 0))
+            added = Change("added", parameter.name, _facts(parameter), parameter.minimum > 0)
+            changes.append(added)
             continue
         details, breaking = _changed(old[j], parameter, old_types, new_types)
         if i != j:
@@ -197,8 +197,8 @@ def _texts(old: OperatorPage, new: OperatorPage) -> tuple[float, list[str]]:
     """Return the ratio of the lines that agree, and the unified diff."""
     before, after = lines_of(old.text), lines_of(new.text)
     ratio = SequenceMatcher(None, before, after, autojunk=False).ratio()
-    names = (f"{page.name} v{page.since_version}" for page in (old, new))
-    return ratio, list(unified_diff(before, after, *names, lineterm=""))
+    first, second = (f"{page.name} v{page.since_version}" for page in (old, new))
+    return ratio, list(unified_diff(before, after, first, second, lineterm=""))
 
 
 def lines_of(text: str) -> list[str]:

@@ -22,7 +22,7 @@ _UNSEEN = re.compile(
 )
 #: What begins something else than a paragraph where it begins a line of reStructuredText.
 _BLOCK_START = re.compile(
-    r"[-+*\u2022\u2023\u2043](\s|$)|\(?(\w{1,8}|#)[.)](\s|$)|\.\.(\s|$)|__(\s|$)|:|>>>|/\w|-|[|\"=]"
+    r"[-+*\u2022\u2023\u2043](\s|$)|\(?(\d{1,9}|[A-Za-z]|[ivxlcdmIVXLCDM]+|#)[.)](\s|$)|\.\.(\s|$)|__(\s|$)|:|>>>|/\w|-|[|\"=]"
 )
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1*$")
 
@@ -208,7 +208,7 @@ def _rst_spans(nodes: Iterable[SyntaxTreeNode]) -> str:
         piece, is_markup = _span(node)
         if not piece:
             continue
-        if (is_markup and re.search(r"[^\s'\"(\[{<\-/:]$", shown)) or (
+        if (is_markup and re.search(r"[^\s'\"(\[{<\-/:]\Z", shown)) or (
             after_markup and re.match(r"[^\s'\")\]}>\-/:.,;!?\\]", piece)
         ):
             piece = f"\\ {piece}"

@@ -117,11 +117,11 @@ def _indented(lines: list[str]) -> list[str]:
 def _shown_node(case: Case) -> NodeProto | None:
     """Return the node of a case; that of ONNX test data too where it is all there is."""
     graph = case.call.model.graph
+    node: NodeProto = graph.node[0] if graph.node else NodeProto()
     if case.node:
-        return graph.node[0]
+        return node
     if case.line or len(graph.node) != 1 or graph.initializer:
         return None
-    node = graph.node[0]
     outer = {value.name for value in graph.input}
     plain = all(_attribute_text(a) for a in node.attribute)
     ends = list(filter(None, node.output)) == [value.name for value in graph.output]
@@ -244,8 +244,9 @@ def array_text(
         texts = np.array(shown, object).reshape(array.shape)
         texts[undefined] = "*"
         width = max(map(len, texts.reshape(-1)))
-        aligned = {"all": lambda text: text.rjust(width)}
-        return np.array2string(texts, separator=", ", formatter=aligned)
+        return np.array2string(
+            texts, separator=", ", formatter={"all": lambda text: text.rjust(width)}
+        )
 
 
 def _is_constant(array: NDArray[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import msgspec
@@ -16,6 +17,7 @@ from ..harness.spec import (
     Example,
     OperatorPage,
     Parameter,
+    UnknownOperator,
     describe,
     find_version,
 )
@@ -24,9 +26,14 @@ from .page import example, graph_block
 
 
 def build(
-    schema: OpSchema, cases: Sequence[Planned], limit: int, other: int | None = None
+    schema: OpSchema,
+    cases: Sequence[Planned] = (),
+    limit: int = 0,
+    *,
+    sources: Sequence[str] = (),
+    other: int | None = None,
 ) -> OperatorPage:
-    """Return the page of a schema with at most ``limit`` of its cases.
+    """Return the page of a schema with at most ``limit`` of its cases, which ``sources`` hold.
 
     It tells the difference to the version ``other``, or else to the one before.
     Raises ``UnknownOperator`` where there is no such version.
@@ -34,12 +41,16 @@ def build(
     page = describe(schema)
     compared = page.previous if other is None else other
     change = None
-    if compared is not None and compared != page.since_version:
+    if other == page.since_version:
+        name = f"{page.full_name}-{other}"
+        raise UnknownOperator(f"{name} does not differ from itself; name another version")
+    if compared is not None:
         pair = [describe(find_version((schema.domain, schema.name), compared)), page]
         change = difference(*sorted(pair, key=lambda p: p.since_version))
     chosen = examples(cases, limit)
     return msgspec.structs.replace(
         page,
+        sources=tuple(sources),
         examples=tuple(example(case.load()) for case in chosen),
         more_examples=len(cases) - len(chosen),
         difference=change,
@@ -140,11 +151,9 @@ def more_line(page: OperatorPage) -> tuple[str, str]:
     if not page.more_examples:
         return "", ""
     what = "example" if page.more_examples == 1 else "examples"
-    name = page.full_name
-    return (
-        f"{page.more_examples} more {what}:",
-        f"opcheck list --op {name} --opset {page.since_version}",
-    )
+    places = "".join(f" {shlex.quote(source)}" for source in page.sources)
+    options = f"--op {page.full_name} --opset {page.since_version}"
+    return f"{page.more_examples} more {what}:", f"opcheck list{places} {options}"
 
 
 def example_blocks(example: Example) -> list[str]:

@@ -45,7 +45,7 @@ def terminal_page(page: OperatorPage) -> RenderableType:
     if page.examples or page.more_examples:
         parts += _section("Examples", (part for e in page.examples for part in _example(e)))
         sentence, command = more_line(page)
-        parts += [Text(f"  {sentence} {command}")] if sentence else []
+        parts += [Text(f"  {sentence} {visible(command)}")] if sentence else []
     if page.difference is not None:
         parts += _section(difference_title(page, page.difference), _difference(page.difference))
     return Group(*parts)
@@ -54,7 +54,8 @@ def terminal_page(page: OperatorPage) -> RenderableType:
 def _head(page: OperatorPage) -> Text:
     name = f"{page.full_name}-{page.since_version}"
     text = Text.assemble((name, "bold"), f"  {page.domain}, {page.family}")
-    text.append(", deprecated", "red") if page.deprecated else None
+    if page.deprecated:
+        text.append(", deprecated", "red")
     others = ", ".join(f"{page.full_name}-{v}" for v in other_versions(page))
     return text.append(f"\nOther versions: {others}", "dim") if others else text
 
