@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from .literals import Real, Todo
@@ -170,6 +171,7 @@ def _key(key: Any) -> str:
     return str(key)
 
 
+@lru_cache(2**12)
 def _is_plain(text: str) -> bool:
     return bool(_PLAIN.fullmatch(text)) and type(meaning(text)) is str
 

@@ -240,7 +240,7 @@ def array_text(
     with np.printoptions(threshold=threshold, linewidth=WIDTH, floatmode="unique"):
         if undefined is None:
             return np.array2string(array, separator=", ")
-        shown = [np.array2string(array[place]) for place in np.ndindex(array.shape)]
+        shown = [np.array2string(array[(*place, ...)]) for place in np.ndindex(array.shape)]
         texts = np.array(shown, object).reshape(array.shape)
         texts[undefined] = "*"
         width = max(map(len, texts.reshape(-1)))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
+from collections.abc import Iterator
 
 import msgspec
+import numpy as np
 import onnx.defs
 import pytest
 
 from case_equality import assert_same
-from opcheck.harness.case import Case
+from opcheck.harness.case import Case, MustFail
 from opcheck.harness.caseentry import Beside
 from opcheck.harness.casefile import load
 from opcheck.harness.caseyaml import case_file
+from opcheck.harness.dtypes import element_type_of
 from opcheck.harness.sources import load_all
 from opcheck.harness.spec import describe
 from opcheck.harness.specpage import read_page
@@ -27,8 +30,30 @@ FEWEST = 6000
 
 
 def shown(case: Case) -> bool:
-    """Whether a page shows all of a case: not the model of a file."""
-    return bool(case.node or case.model_text)
+    """Whether a page shows all of a case.
+
+    Not the model of a file, not which of several NaN it is; and a version that is none has no page.
+    """
+    has_page = onnx.defs.has(case.operator, case.since_version, case.domain)
+    return has_page and bool(case.node or case.model_text) and not any(map(odd_nan, arrays(case)))
+
+
+def arrays(case: Case) -> Iterator[np.ndarray]:
+    """The tensors of a case, those inside of other values left out."""
+    yield from (value for value in case.call.inputs.values() if isinstance(value, np.ndarray))
+    for alternative in case.alternatives:
+        if not isinstance(alternative, MustFail):
+            yield from (e.value for e in alternative if e.value is not None)
+
+
+def odd_nan(array: np.ndarray) -> bool:
+    """Whether there is a NaN that is not the one which a literal gives."""
+    element = element_type_of(array.dtype)
+    if element is None or not element.is_float:
+        return False
+    [plain] = np.array([np.nan]).astype(array.dtype)[:1]
+    nans = array[array != array]
+    return any(nan.tobytes() != plain.tobytes() for nan in nans)
 
 
 def taken(case: Case) -> bool:
