@@ -25,6 +25,8 @@ from opcheck.reports.spec_rst import rst
 
 #: Of the cases outside of control flow, one in so many is taken: which, their ids decide.
 ONE_IN = 3
+#: Larger tensors take long to print in full.
+LARGE = 4096
 #: The fewest cases that must be compared.
 FEWEST = 6000
 
@@ -32,10 +34,12 @@ FEWEST = 6000
 def shown(case: Case) -> bool:
     """Whether a page shows all of a case.
 
-    Not the model of a file, not which of several NaN it is; and a version that is none has no page.
+    Not the model of a file, not which of several NaN it is, not all of a large tensor; and a version
+    that is none has no page.
     """
     has_page = onnx.defs.has(case.operator, case.since_version, case.domain)
-    return has_page and bool(case.node or case.model_text) and not any(map(odd_nan, arrays(case)))
+    hidden = any(array.size > LARGE or odd_nan(array) for array in arrays(case))
+    return has_page and bool(case.node or case.model_text) and not hidden
 
 
 def arrays(case: Case) -> Iterator[np.ndarray]:
