@@ -31,7 +31,7 @@ _SHARED = ("operator", "opset", "spec")
 _OPEN = ("attributes", "inputs", "outputs", "any_of")
 #: The keys whose strings need no quotes; what others hold are literals.
 _NAMES = (
-    "name", "why", "operator", "spec", "node", "model_file", "dtype", "npy", "phase", "opset",
+    "name", "why", "operator", "spec", "node", "model_file", "dtype", "npy", "phase", "id",
 )  # fmt: skip
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./()\-]*")
 _PLAIN_LINE = re.compile(r"[A-Za-z0-9_](?:[!-~ ]*[!-~])?")
@@ -61,6 +61,11 @@ def case_lines(entry: Entry) -> list[str]:
     """Return the lines of one case, as an item of the list ``cases:``."""
     lines = [line for key in KEYS if key in entry for line in _item(key, entry[key], 4)]
     return [f"  - {lines[0].lstrip()}", *lines[1:]]
+
+
+def yaml_lines(value: Entry) -> list[str]:
+    """Return the lines of a mapping of its own, keys in their order."""
+    return [line for key, held in value.items() for line in _item(key, held, 0)]
 
 
 def _item(key: Any, value: Any, indent: int) -> list[str]:
