@@ -17,10 +17,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.sources
-@click.option("-o", "--output", required=True, type=click.Path(file_okay=False), metavar="DIR",
-              help="The folder to write to.")
-@click.option("--format", "form", type=click.Choice(("onnx", "npz")), default="onnx",
-              show_default=True, help="ONNX test data, or the tensors in npz files.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="The folder to write to.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("onnx", "npz")),
+    default="onnx",
+    show_default=True,
+    help="ONNX test data, or the tensors in npz files.",
+)
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
 @options.selection
 @click.pass_context
@@ -40,7 +52,9 @@ def export(
 
     folder = Path(output)
     if not force and folder.exists() and any(folder.iterdir()):
-        raise click.UsageError(f"--output {output}: the folder is not empty; --force writes into it")
+        raise click.UsageError(
+            f"--output {output}: the folder is not empty; --force writes into it"
+        )
     planning = plan(sources, Selection(**given))
     failed = _export(planning.cases, folder, form)
     print_problems(planning)

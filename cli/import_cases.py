@@ -13,11 +13,22 @@ if TYPE_CHECKING:
 
 @click.command(name="import")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
-              help="Write the case file here instead of on standard output.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the case file here instead of on standard output.",
+)
 @click.option("--force", is_flag=True, help="Write over files that are there.")
-@click.option("--inline", type=click.IntRange(min=0), default=256, show_default=True, metavar="N",
-              help="Tensors of more elements go into npy files beside FILE.")
+@click.option(
+    "--inline",
+    type=click.IntRange(min=0),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="Tensors of more elements go into npy files beside FILE.",
+)
 @click.pass_context
 def import_cases(
     ctx: click.Context, /, sources: tuple[str, ...], output: str | None, force: bool, inline: int
@@ -36,10 +47,7 @@ def import_cases(
     folder = f"{safe_name(Path(output).stem)}.data" if output else ""
     beside = Beside(folder, inline)
     entries, errors = _entries(sources, beside)
-    if entries:
-        unread = _write(sources, entries, beside, output, force=force)
-    else:
-        unread = []
+    unread = _write(sources, entries, beside, output, force=force) if entries else []
     _print(errors + unread)
     if not entries:
         click.echo("nothing to import", err=True)

@@ -99,23 +99,26 @@ def _listed(item: Any, indent: int) -> list[str]:
 def _string(head: str, key: Any, text: str, indent: int) -> list[str]:
     """Return the lines of a text: plain or quoted, folded where it is long prose, or a block."""
     if "\n" in text and _fits_a_block(text):
-        body = text.rstrip("\n").split("\n")
+        body = text.removesuffix("\n").split("\n")
         pad = " " * (indent + 2)
-        return [f"{head} |", *(f"{pad}{line}" if line else "" for line in body)]
+        mark = "|" if text.endswith("\n") else "|-"
+        return [f"{head} {mark}", *(f"{pad}{line}" if line else "" for line in body)]
     if key not in _NAMES:
         return [f"{head} {quoted(text)}"]
     shown = text if _is_plain_line(text) else quoted(text)
     if key == "why" and len(head) + len(shown) >= WIDTH and _is_plain_line(text):
         pad = " " * (indent + 2)
-        return [f"{head} >-", *textwrap.wrap(text, WIDTH, initial_indent=pad, subsequent_indent=pad,
-                                             break_long_words=False, break_on_hyphens=False)]  # fmt: skip
+        wrapped = textwrap.wrap(
+            text, WIDTH - len(pad), break_long_words=False, break_on_hyphens=False
+        )
+        return [f"{head} >-", *(f"{pad}{line}" for line in wrapped)]
     return [f"{head} {shown}"]
 
 
 def _fits_a_block(text: str) -> bool:
-    lines = text.rstrip("\n").split("\n")
+    lines = text.removesuffix("\n").split("\n")
     clean = all(line.isprintable() and line == line.rstrip() for line in lines)
-    return clean and bool(lines[0]) and not lines[0].startswith(" ")
+    return clean and bool(lines[-1]) and bool(lines[0]) and not lines[0].startswith(" ")
 
 
 def _is_plain_line(text: str) -> bool:

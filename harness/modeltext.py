@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import onnx.printer
 from onnx import (
     AttributeProto,
@@ -258,12 +257,13 @@ def _canonical_attribute(attribute: AttributeProto) -> Any:
 
 
 def _canonical_tensor(tensor: TensorProto, name: str) -> Any:
+    if tensor.data_type == TensorProto.STRING:
+        return name, tensor.data_type, tuple(tensor.dims), repr(list(tensor.string_data)).encode()
     try:
         array = numpy_helper.to_array(tensor)
     except Exception:  # data that do not fit the dims, say: only the same bytes are the same
         return name, tensor.data_type, (), tensor.SerializeToString(deterministic=True)
-    data = repr(array.tolist()).encode() if array.dtype == np.dtype(object) else array.tobytes()
-    return name, tensor.data_type, array.shape, data
+    return name, tensor.data_type, array.shape, array.tobytes()
 
 
 def _same_types(rebuilt: GraphProto, graph: GraphProto) -> bool:
@@ -298,5 +298,3 @@ def _dims(proto: TypeProto) -> list[int | None] | None:
     if not proto.HasField("tensor_type") or not proto.tensor_type.HasField("shape"):
         return None
     return [d.dim_value if d.HasField("dim_value") else None for d in proto.tensor_type.shape.dim]
-
-

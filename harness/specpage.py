@@ -18,9 +18,9 @@ from typing import Any
 import onnx.defs
 
 from .caseentry import Beside
+from .dtypes import element_type
 from .errors import CaseError, shorten
 from .literals import BadLiteral, Real, Todo, to_array
-from .dtypes import element_type
 from .printed import Line, at_line, literal_of, printed_values
 from .spelling import Unspeakable, attribute_float, safe_name
 
@@ -105,21 +105,23 @@ def read_page(text: str, name: str, beside: Beside) -> PageCases:
 
 def _head(lines: list[str]) -> _Page:
     """Return what page it is: the first heading, the domain, the version."""
-    first = next((i for i in range(len(lines)) if _is_heading(lines, i)), None)
+    place, domain = _found(lines, _DOMAIN, "- **Domain**: ``ai.onnx``")
+    _, since = _found(lines, _SINCE, "- **Since version**: 11")
+    first = next((i for i in range(place) if _is_heading(lines, i)), None)
     operator = None if first is None else _TITLE.fullmatch(lines[first])
     if first is None or operator is None:
         seen = "no heading" if first is None else f"the heading {shorten(lines[first])}"
-        raise at_line((first or 0) + 1, seen, "the page of an operator, with its name as heading")
-    domain = _found(lines, _DOMAIN, "- **Domain**: ``ai.onnx``")
-    since = int(_found(lines, _SINCE, "- **Since version**: 11"))
-    return _Page(operator[1], domain or "ai.onnx", since)
+        wanted = "the name of the operator as heading, such as Scan or Scan - version 11"
+        raise at_line((first or 0) + 1, seen, wanted)
+    return _Page(operator[1], domain or "ai.onnx", int(since))
 
 
-def _found(lines: list[str], pattern: re.Pattern[str], wanted: str) -> str:
-    for line in lines:
+def _found(lines: list[str], pattern: re.Pattern[str], wanted: str) -> tuple[int, str]:
+    """Return where the first line of a form is, and what it says."""
+    for i, line in enumerate(lines):
         found = pattern.fullmatch(line)
         if found:
-            return found[1]
+            return i, found[1]
     raise at_line(1, "a page without such a line", wanted)
 
 
@@ -143,9 +145,10 @@ def _examples(lines: list[str]) -> Iterator[_Example]:
                 yield example
             example = _Example(_unescaped(bold["title"]), i + 1)
         elif line.startswith(".. code-block::") or line == "::":
-            block, i = _block(lines, i + 1)
+            start = i + 1
+            block, i = _block(lines, start)
             if example is None:
-                raise at_line(i, "a block before any title", "a title in bold: **name**")
+                raise at_line(start, "a block before any title", "a title in bold: **name**")
             _add_sections(example, block)
             continue
         elif line and not line[0].isspace() and example is not None:

@@ -23,9 +23,9 @@ from .case import Case, Expected, MustFail, Planned
 from .caseentry import Beside, expectation
 from .caseyaml import yaml_lines
 from .dtypes import element_type_of, type_text
+from .errors import CaseError
 from .spelling import Unspeakable, storable
 from .testdata import MANIFEST, MODEL, input_names, read_value
-from .errors import CaseError
 
 #: Longer names of folders are cut; what is cut, a digest stands for.
 MAX_NAME = 120

@@ -1,8 +1,8 @@
 """Reads YAML as case files need it: exact literals, no surprises, nothing that builds objects.
 
 The scalars follow the core schema of YAML 1.2: ``no``, ``on`` and ``1:30`` are strings.
-A float keeps its text (``literals.Real``), an integer is exact, and the word ``TODO`` is known again
-(``literals.Todo``).
+A float keeps its text (``literals.Real``), an integer is exact, and the word ``TODO`` is told from
+a string (``literals.Todo``).
 Tags, duplicate keys, merge keys, aliases that contain themselves and documents that unfold to
 more than ``MAX_NODES`` nodes are errors.
 """

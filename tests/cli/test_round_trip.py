@@ -34,8 +34,8 @@ FEWEST = 6000
 def shown(case: Case) -> bool:
     """Whether a page shows all of a case.
 
-    Not the model of a file, not which of several NaN it is, not all of a large tensor; and a version
-    that is none has no page.
+    Not the model of a file, not which of several NaN it is, not all of a large tensor.
+    A version that is none has no page.
     """
     has_page = onnx.defs.has(case.operator, case.since_version, case.domain)
     hidden = any(array.size > LARGE or odd_nan(array) for array in arrays(case))
