@@ -74,23 +74,33 @@ def spec(
         raise click.UsageError("name one operator, such as Loop-11, or give --all")
     if every != (output is not None):
         raise click.UsageError("--all and --output DIR go together")
-    from ..harness.spec import UnknownOperator, find
+    if every and (other is not None or form not in (None, "rst", "markdown")):
+        raise click.UsageError("--all writes rst or markdown, without --diff")
     from .loading import Status, plan, print_problems
 
+    schema = None if name is None else found(name, other)
     planning = None if no_examples else plan(sources)
     cases = Examples(planning.cases if planning else (), examples, sources)
-    if output is not None:
-        if other is not None or form not in (None, "rst", "markdown"):
-            raise click.UsageError("--all writes rst or markdown, without --diff")
+    if schema is not None:
+        show(cases.page(schema, other), form or "terminal")
+    elif output is not None:
         click.echo(write_all(output, form or "rst", cases))
-    else:
-        try:
-            show(cases.page(find(name or ""), other), form or "terminal")
-        except UnknownOperator as error:
-            raise click.UsageError(str(error)) from None
     if planning is not None and planning.errors:
         print_problems(planning)
         ctx.exit(Status.USAGE)
+
+
+def found(name: str, other: int | None) -> OpSchema:
+    """Return the schema of a name; raises ``click.UsageError``, also for ``other``, a version."""
+    from ..harness.spec import UnknownOperator, find
+    from ..reports.spec import build
+
+    try:
+        schema = find(name)
+        build(schema, other=other)
+    except UnknownOperator as error:
+        raise click.UsageError(str(error)) from None
+    return schema
 
 
 class Examples:
@@ -106,7 +116,7 @@ class Examples:
             self._numbers.setdefault(key, []).append(i)
 
     def page(self, schema: OpSchema, other: int | None = None) -> OperatorPage:
-        """Return the page of a schema; raises ``UnknownOperator`` for another version of it."""
+        """Return the page of a schema, with the difference to another version of it."""
         from ..reports.spec import build
 
         numbers = self._numbers.get((schema.domain, schema.name, schema.since_version), [])
@@ -121,7 +131,7 @@ def show(page: OperatorPage, form: str) -> None:
 
         from ..reports.spec_terminal import terminal_page
 
-        Console(highlight=False).print(terminal_page(page), markup=False)
+        Console(highlight=False).print(terminal_page(page), crop=False)
         return
     from ..reports.spec import as_json
     from ..reports.spec_markdown import markdown

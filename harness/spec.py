@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
+from textwrap import dedent
 from typing import Any
 
 import msgspec
@@ -231,7 +232,7 @@ def describe(schema: onnx.defs.OpSchema) -> OperatorPage:
         family=re.split(r"[\\/]", schema.file)[-2],
         versions=tuple(schemas()[schema.domain, schema.name]),
         deprecated=schema.deprecated,
-        text=schema.doc or "",
+        text=dedent(schema.doc or ""),
         inputs=_parameters(schema.inputs),
         outputs=_parameters(schema.outputs),
         attributes=tuple(

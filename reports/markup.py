@@ -7,7 +7,8 @@ make any text stand for itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from urllib.parse import urljoin
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -16,6 +17,9 @@ from markdown_it.tree import SyntaxTreeNode
 #: HTML is text: ``<T>`` is a type parameter.
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
+#: What the links in the texts of ``onnx.defs`` are relative to.
+ONNX_DOCS = "https://github.com/onnx/onnx/blob/main/docs/"
+
 _BREAK = re.compile(r"<br\s*/?>")
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
@@ -23,6 +27,11 @@ _UNSEEN = re.compile(
 #: What begins something else than a paragraph where it begins a line of reStructuredText.
 _BLOCK_START = re.compile(
     r"[-+*\u2022\u2023\u2043](\s|$)|\(?(\d{1,9}|[A-Za-z]|[ivxlcdmIVXLCDM]+|#)[.)](\s|$)|\.\.(\s|$)|__(\s|$)|:|>>>|/\w|-|[|\"=]"
+)
+#: A code span of Markdown, or what looks like the beginning of a tag.
+_CODE_OR_TAG = re.compile(
+    r"(?P<code>(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`))"
+    r"|<(?!br\s*/?>|https?:)(?=[A-Za-z/!?])"
 )
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1*$")
 
@@ -40,8 +49,11 @@ def _escape(code: int) -> str:
 
 
 def parsed(text: str) -> list[Token]:
-    """Return the tokens of a text in Markdown; HTML is text, but for line breaks."""
-    return MARKDOWN.parse(_BREAK.sub(" ", text))
+    """Return the tokens of a text in Markdown; HTML is text, but for line breaks.
+
+    A text never begins with code: it is prose that someone indented.
+    """
+    return MARKDOWN.parse(_BREAK.sub(" ", text.lstrip()))
 
 
 # Markdown.
@@ -71,19 +83,19 @@ def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
-def markdown_text(lines: Sequence[str]) -> str:
-    """Return a text in Markdown with the HTML in it escaped, but for line breaks."""
+def markdown_text(text: str) -> str:
+    """Return a text in Markdown as it is, with the HTML in it escaped, but for line breaks."""
+    lines = visible(text).strip().split("\n")
     tokens = MARKDOWN.parse("\n".join(lines))
     code = {n for t in tokens if t.type in ("fence", "code_block") and t.map for n in range(*t.map)}
-    shown = [line if n in code else _without_html(line) for n, line in enumerate(lines)]
-    return visible("\n".join(shown).strip("\n"))
+    shown = [line if n in code else _prose(line) for n, line in enumerate(lines)]
+    return "\n".join(shown)
 
 
-def _without_html(line: str) -> str:
-    """Escape what looks like a tag outside code spans."""
-    parts = re.split(r"(`+[^`]*`+)", line)
-    parts[::2] = [re.sub(r"<(?!br\s*/?>|https?:)(?=[A-Za-z/!?])", r"\\<", p) for p in parts[::2]]
-    return "".join(parts)
+def _prose(line: str) -> str:
+    """Escape what looks like a tag outside code spans, and make links absolute."""
+    line = re.sub(r"\]\((\w+\.md\b[^)\s]*)\)", lambda f: f"]({_absolute(f[1])})", line)
+    return _CODE_OR_TAG.sub(lambda found: found[0] if found["code"] else f"\\{found[0]}", line)
 
 
 # reStructuredText.
@@ -229,8 +241,7 @@ def _span(node: SyntaxTreeNode) -> tuple[str, bool]:
         if not inner.strip():
             return "", False
         if node.type == "link":
-            href = str(node.attrs.get("href", ""))
-            return f"`{_rst_label(inner)} <{href}>`__", True
+            return f"`{_rst_label(inner)} <{_absolute(str(node.attrs['href']))}>`__", True
         mark = "**" if node.type == "strong" else "*"
         return f"{mark}{_rst_inline(inner.strip())}{mark}", True
     return _rst_inline(_plain(node)), False
@@ -241,6 +252,11 @@ def _plain(node: SyntaxTreeNode) -> str:
     if node.children:
         return "".join(_plain(child) for child in node.children)
     return " " if node.type in ("softbreak", "hardbreak") else node.content
+
+
+def _absolute(href: str) -> str:
+    """Return where a link leads from the documents of onnx."""
+    return urljoin(ONNX_DOCS, href)
 
 
 def _rst_label(text: str) -> str:

@@ -245,7 +245,7 @@ def array_text(
         texts[undefined] = "*"
         width = max(map(len, texts.reshape(-1)))
         return np.array2string(
-            texts, separator=", ", formatter={"all": lambda text: text.rjust(width)}
+            texts, separator=", ", formatter={"object": lambda text: str(text).rjust(width)}
         )
 
 

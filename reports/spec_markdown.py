@@ -34,7 +34,7 @@ def markdown(page: OperatorPage) -> str:
         blocks.append(f"The latest version is {link}, since version {page.versions[-1]}.")
     facts = [f"- **Domain**: `{page.domain}`", f"- **Since version**: {page.since_version}"]
     facts += ["- **Deprecated**: yes"] if page.deprecated else []
-    blocks += ["\n".join(facts), markdown_text(lines_of(page.text)), *_facts(page)]
+    blocks += ["\n".join(facts), markdown_text("\n".join(lines_of(page.text))), *_facts(page)]
     if page.examples or page.more_examples:
         blocks += _examples(page)
     if page.difference is not None:
@@ -89,7 +89,7 @@ def _listed(heading: str, entries: list[str]) -> list[str]:
 
 def _entry(name: str, kind: str, text: str, note: str) -> str:
     kind = f" (*{markdown_escaped(kind)}*)" if kind else ""
-    line = f"- **{markdown_escaped(name)}**{kind}: {markdown_text([' '.join(text.split())])}"
+    line = f"- **{markdown_escaped(name)}**{kind}: {markdown_text(' '.join(text.split()))}"
     return f"{line.rstrip()}\n  {markdown_escaped(note)}" if note else line.rstrip()
 
 

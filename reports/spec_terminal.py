@@ -45,7 +45,7 @@ def terminal_page(page: OperatorPage) -> RenderableType:
     if page.examples or page.more_examples:
         parts += _section("Examples", (part for e in page.examples for part in _example(e)))
         sentence, command = more_line(page)
-        parts += [Text(f"  {sentence} {visible(command)}")] if sentence else []
+        parts += [Text(f"  {sentence}"), _whole(f"    {command}", "dim")] if sentence else []
     if page.difference is not None:
         parts += _section(difference_title(page, page.difference), _difference(page.difference))
     return Group(*parts)
@@ -82,11 +82,16 @@ def _markdown(text: str) -> Markdown:
     return shown
 
 
+def _whole(text: str, style: str) -> Text:
+    """Return a line that is never wrapped, so that it can be copied."""
+    return Text(visible(text), style, no_wrap=True, overflow="ignore")
+
+
 def _example(example: Example) -> Iterable[RenderableType]:
     yield Padding(Text(visible(example.name), "bold"), (0, 0, 0, 2))
-    for text, style in ((example.why, ""), (f"{example.case}, opset {example.opset}", "dim")):
-        if text:
-            yield Padding(Text(visible(text), style), (0, 0, 0, 4))
+    if example.why:
+        yield Padding(Text(visible(example.why)), (0, 0, 0, 4))
+    yield _whole(f"    {example.case}, opset {example.opset}", "dim")
     for block in example_blocks(example):
         yield Padding(Text(block), (1, 0, 0, 4))
     yield ""
