@@ -10,7 +10,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ ALL_ALIKE = "every element is "
 _TENSOR = re.compile(r"shape=\((?P<shape>[\d, ]*)\), *dtype=(?P<dtype>\w+)")
 _ANY_VALUES = re.compile(r"(?P<dtype>\w+)(?:\[(?P<shape>[\d?, ]*)\])?, any values")
 _CONTAINER = re.compile(
-    r"(?:a sequence of (?P<length>\d+) (?P<item>.+)|an (?P<empty>empty )?optional (?P<held>.+)"
+    r"(?:a sequence of (?P<length>\d{1,9}) (?P<item>.+)|an (?P<empty>empty )?optional (?P<held>.+)"
     r"|a (?P<map>map\(.+\)))"
 )
 _TOKEN = re.compile(
@@ -97,6 +96,8 @@ def literal_of(value: Printed, aside: Aside, inline: int, depth: int = 0) -> dic
     if open_tensor:
         element = _element(open_tensor["dtype"], value.line)
         sizes = [s.strip() for s in (open_tensor["shape"] or "").split(",") if s.strip()]
+        if not all(re.fullmatch(r"\?|\d{1,18}", size) for size in sizes):
+            raise at_line(value.line, shorten(value.head), "a shape such as [2, ?]")
         shape = [None if size == "?" else int(size) for size in sizes]
         _nothing_below(value)
         return {"dtype": element.name, "shape": shape}
@@ -109,10 +110,10 @@ def literal_of(value: Printed, aside: Aside, inline: int, depth: int = 0) -> dic
         return _map(value, items, container["map"], aside)
     if container["held"]:
         return _optional(value, items, container, aside, inline, depth)
-    wanted = [f"[{i}]" for i in range(int(container["length"]))]
-    if [item.name for item in items] != wanted:
-        seen = f"{len(items)} items" if len(items) != len(wanted) else "items of other names"
-        raise at_line(value.line, seen, f"{len(wanted)} items, [0] and so on")
+    length = int(container["length"])
+    if len(items) != length or any(item.name != f"[{i}]" for i, item in enumerate(items)):
+        seen = f"{len(items)} items" if len(items) != length else "items of other names"
+        raise at_line(value.line, seen, f"{length} items, [0] and so on")
     _type(container["item"], value.line)
     found = [literal_of(item, aside, inline, depth + 1) for item in items]
     return {"sequence": found} if found else {"sequence": found, "dtype": container["item"]}
@@ -224,7 +225,7 @@ def _read(value: Printed, head: re.Match[str]) -> Expected | None:
     leaves, nested = _leaves(lines, element)
     if nested is None:
         return None
-    if nested != shape and (leaves or prod(shape)):
+    if nested != shape and (leaves or 0 not in shape):
         seen = f"shape {shape} above elements of shape {nested}"
         raise at_line(value.line, seen, "the shape that the brackets show")
     return _expected(leaves, shape, element, value.line)

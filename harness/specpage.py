@@ -87,16 +87,16 @@ def read_page(text: str, name: str, beside: Beside) -> PageCases:
     for example in examples:
         try:
             found.entries.append(_entry(page, example, beside))
-        except (CaseError, Unspeakable) as problem:
-            error = (
-                problem
-                if isinstance(problem, CaseError)
-                else at_line(example.line, str(problem), "what a case file can hold")
-            )
-            error.file, error.case = name, example.title
-            error.line = error.line or example.line
+        except CaseError as error:
             error.path = ()
             found.errors.append(error)
+        except Unspeakable as problem:
+            found.errors.append(at_line(example.line, str(problem), "what a case file can hold"))
+        else:
+            continue
+        last = found.errors[-1]
+        last.file, last.case = name, example.title
+        last.line = last.line or example.line
     return found
 
 
@@ -294,7 +294,7 @@ def _attribute_types(page: _Page, opset: int) -> dict[str, str]:
         schema = onnx.defs.get_schema(page.operator, opset, domain)
     except onnx.defs.SchemaError:
         return {}
-    return {name: formal.type.name for name, formal in schema.attributes.items()}
+    return {name: str(formal.type).rpartition(".")[2] for name, formal in schema.attributes.items()}
 
 
 def _attribute(text: str, kind: str, line: int) -> Any:
@@ -302,11 +302,7 @@ def _attribute(text: str, kind: str, line: int) -> Any:
     if kind.endswith("S") and text.startswith("[") and text.endswith("]"):
         return [_attribute(item, kind[:-1], line) for item in _items(text[1:-1], line)]
     if kind == "FLOAT":
-        try:
-            [value] = to_array([text], element_type("float32"))
-        except BadLiteral as error:
-            raise at_line(line, error.seen, error.wanted) from None
-        return attribute_float(float(value))
+        return _number(text, line)
     if re.fullmatch(r"[+-]?\d{1,100}", text, re.ASCII):
         return int(text)
     if text.startswith('"'):
@@ -315,10 +311,15 @@ def _attribute(text: str, kind: str, line: int) -> Any:
         return text
     if text.startswith("[") and text.endswith("]"):
         return [_attribute(item, "", line) for item in _items(text[1:-1], line)]
+    return _number(text, line)
+
+
+def _number(text: str, line: int) -> Any:
     try:
-        return Real(text)
-    except ValueError:
-        raise at_line(line, shorten(text), "a number, a string in quotes, or a list") from None
+        [value] = to_array([text], element_type("float32"))
+    except BadLiteral as error:
+        raise at_line(line, error.seen, f"{error.wanted}, a string in quotes, or a list") from None
+    return attribute_float(float(value))
 
 
 def _items(text: str, line: int) -> list[str]:

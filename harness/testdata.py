@@ -432,21 +432,20 @@ class _Manifest:
     def completed(self, case: Case, outputs: Sequence[Expected]) -> Case:
         """Return a case as it is to be judged; ``outputs`` are those of the files."""
         spec = self.spec
-        domain, _, operator = spec.operator.rpartition(".")
-        known = (
-            {"domain": _domain(domain), "operator": operator, "opset": spec.opset}
-            | {"since_version": _since_version(_domain(domain), operator, spec.opset)}
-            if operator
-            else {}
-        )
-        return replace(
+        case = replace(
             case,
             alternatives=self.alternatives or (tuple(outputs),),
             tolerances=self.tolerances,
             spec=spec.spec,
             why=" ".join(spec.why.split()),
-            **known,
         )
+        if not spec.operator:
+            return case
+        domain, _, operator = spec.operator.rpartition(".")
+        domain = _domain(domain)
+        since_version = _since_version(domain, operator, spec.opset)
+        return replace(case, domain=domain, operator=operator, opset=spec.opset,
+                       since_version=since_version)  # fmt: skip
 
 
 def _read_manifest(folder: Path, model: ModelProto) -> _Manifest | None:

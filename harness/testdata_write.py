@@ -277,8 +277,8 @@ def write_npz(case: Case, folder: Path) -> None:
     text = json.dumps(about, indent=2) + "\n"
     folder.mkdir(parents=True)
     (folder / MODEL).write_bytes(case.call.model.SerializeToString())
-    np.savez(folder / INPUTS, allow_pickle=False, **inputs.arrays)  # type: ignore[arg-type]
-    np.savez(folder / OUTPUTS, allow_pickle=False, **outputs.arrays)  # type: ignore[arg-type]
+    np.savez(folder / INPUTS, allow_pickle=False, **inputs.arrays)
+    np.savez(folder / OUTPUTS, allow_pickle=False, **outputs.arrays)
     (folder / ABOUT).write_text(text, encoding="utf-8")
 
 

@@ -55,8 +55,8 @@ def test_what_is_exported_runs(opcheck, more, tmp_path):
     assert done.stdout == (
         "out/portable: 4 cases\n"
         "out/opcheck-only: 3 cases that other harnesses would judge wrongly: "
-        "1 because more than one answer is right; 1 because elements are undefined; "
-        "1 because the model must be rejected\n"
+        "1 because elements are undefined; 1 because the model must be rejected; "
+        "1 because more than one answer is right\n"
     )
     files = sorted(p.relative_to(tmp_path / "out").as_posix() for p in tmp_path.glob("out/*/*"))
     assert files == [

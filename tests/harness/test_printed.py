@@ -149,6 +149,8 @@ def test_other_values(text, wanted):
         ("x: shape=(1,), dtype=float32", 1, "no elements"),
         ("x: shape=(1, dtype=float32\n  [1]", 1, "shape=(1"),
         ("no colon", 1, "no colon"),
+        ("x: float32[2?], any values", 1, "float32[2?]"),
+        ("x: float32[1 2], any values", 1, "float32[1 2]"),
         ("x: a sequence of 2 int64\n  [0]: shape=(), dtype=int64\n    4", 1, "1 items"),
         ("x: a map(int64, float32)\n  keys: shape=(1,), dtype=int64\n    [1]", 1, "something"),
         ("x: shape=(9" + "9" * 30 + ",), dtype=int64\n  [1]", 1, "shape="),
