@@ -25,6 +25,8 @@ COMMANDS = {
     "backends": ("backends", "backends"),
     "coverage": ("coverage", "coverage"),
     "schema": ("schema", "schema"),
+    "import": ("import_cases", "import_cases"),
+    "export": ("export", "export"),
 }
 
 

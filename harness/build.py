@@ -52,6 +52,21 @@ def build(spec: CaseSpec, header: FileSpec, place: Place) -> Iterator[Case]:
             raise
 
 
+def build_expected(
+    spec: CaseSpec, place: Place, names: list[str]
+) -> tuple[tuple[tuple[Expected, ...] | MustFail, ...], dict[str, Tolerance]]:
+    """Return what must come out of a model with these outputs, and the tolerances.
+
+    Nothing must where the case names neither outputs nor an error; raises ``CaseError``.
+    """
+    builder = _Builder(spec, FileSpec(cases=[]), place, None, {}, "")
+    tolerances = builder.tolerances(names)
+    if spec.outputs is None and spec.error is None and spec.any_of is None:
+        return (), tolerances
+    _, alternatives = builder.alternatives()
+    return tuple(builder.in_order(a, names, path) for path, a in alternatives), tolerances
+
+
 def _variants(spec: CaseSpec, header: FileSpec) -> Iterator[tuple[int | None, dict[str, str], str]]:
     """Return (opset, types, variant name) of each variant."""
     own = spec.opset if spec.opset is not None else header.opset
@@ -130,7 +145,7 @@ class _Builder:
         if len(forms) != 1:
             raise CaseError((), " and ".join(forms) or "no node", "one of node, model, model_file")
         inputs = self._read_all(spec.inputs or {}, ("inputs",), output=False)
-        outputs, alternatives = self._alternatives()
+        outputs, alternatives = self.alternatives()
         model, names, operator, domain, node = (
             self._node_case(inputs, outputs)
             if spec.node is not None
@@ -158,16 +173,13 @@ class _Builder:
             since_version=_since_version(operator, domain, opset),
             call=Call(model, values),
             output_names=tuple(names),
-            alternatives=tuple(
-                a if isinstance(a, MustFail) else self._in_order(a, names, path)
-                for path, a in alternatives
-            ),
+            alternatives=tuple(self.in_order(a, names, path) for path, a in alternatives),
             why=" ".join(spec.why.split()),
             spec=spec.spec or self.header.spec,
             node=node,
             attributes=self._attributes(model),
             model_text=onnxtext.substitute(spec.model, self.types) if spec.model else "",
-            tolerances=self._tolerances(names),
+            tolerances=self.tolerances(names),
             dtypes=frozenset(_dtypes(inputs.values()) | _dtypes(o for _, o in outputs)),
         )
 
@@ -182,7 +194,7 @@ class _Builder:
                 raise error.at(*path, name) from None
         return values
 
-    def _alternatives(
+    def alternatives(
         self,
     ) -> tuple[list[tuple[str, Expected]], list[tuple[PathInside, dict[str, Expected] | MustFail]]]:
         """Return all expected outputs (for their types), and the alternatives with their paths."""
@@ -285,14 +297,17 @@ class _Builder:
                 raise CaseError(("inputs", name), seen, f"{wanted}, as the model declares it")
             _check_shape(name, value, declared[name])
 
-    def _in_order(
-        self, outputs: dict[str, Expected], names: list[str], path: PathInside
-    ) -> tuple[Expected, ...]:
+    def in_order(
+        self, due: dict[str, Expected] | MustFail, names: list[str], path: PathInside
+    ) -> tuple[Expected, ...] | MustFail:
+        """Return the outputs in the order of the model's."""
+        if isinstance(due, MustFail):
+            return due
         what = "model" if self.spec.node is None else "node"
-        _check_names((*path, "outputs"), what, list(outputs), names)
-        return tuple(outputs[name] for name in names)
+        _check_names((*path, "outputs"), what, list(due), names)
+        return tuple(due[name] for name in names)
 
-    def _tolerances(self, names: list[str]) -> dict[str, Tolerance]:
+    def tolerances(self, names: list[str]) -> dict[str, Tolerance]:
         """Return the tolerance of each output for which the case sets one."""
         spec = self.spec.tolerance
         if spec is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -18,8 +18,9 @@ import msgspec
 from .build import Place, build, parse_opsets
 from .case import Case
 from .caseformat import CaseSpec, FileSpec
-from .errors import CaseError, described, shorten
-from .literals import Real
+from .errors import CaseError, count, described, shorten
+from .errors import Path as PathInside
+from .literals import Real, Todo
 from .yamlfile import Document, open_document
 
 T = TypeVar("T")
@@ -29,6 +30,23 @@ _WORDS = {
     str: "a string", int: "an integer", float: "a number", bool: "true or false",
     list: "a list", dict: "a mapping",
 }  # fmt: skip
+
+
+#: The keys that are for people; a word ``TODO`` there keeps no case from being run.
+_PROSE = ("why", "spec")
+#: What is wanted in place of a ``TODO``, by the key of the case.
+_TO_FILL = {
+    "attributes": "the value of the attribute, for a body a graph in ONNX's text syntax",
+    "inputs": "the values of the input",
+    "outputs": "the values of the output",
+    "model": "a model in ONNX's text syntax",
+    "model_file": "a model file below the folder of the case file",
+}
+_FILL_HINT = 'fill it in; if the text TODO is meant, quote it: "TODO"'
+
+
+class Unfinished(CaseError):
+    """A case in which something is still to be written."""
 
 
 @dataclass(slots=True)
@@ -71,6 +89,8 @@ def _load(path: Path, name: str) -> Loaded:
     for i, raw in enumerate(header.cases):
         place = Place(folder, name, document.line_of(("cases", i)) or 1)
         try:
+            if document.unfinished:
+                _check_finished(raw)
             spec = decode(raw, CaseSpec)
             if spec.name in seen:
                 raise CaseError(("name",), f"{spec.name!r} twice", "each name once in a file")
@@ -81,6 +101,29 @@ def _load(path: Path, name: str) -> Loaded:
             error.case = error.case or _name_of(raw)
             loaded.errors.append(_located(error.at("cases", i), document, name))
     return loaded
+
+
+def _check_finished(raw: Any) -> None:
+    """Refuse a case in which something is still to be written, in other places than ``why``."""
+    places = [p for p in _todos(raw) if p[0] not in _PROSE]
+    if places:
+        more = f", and {count(len(places) - 1, 'more place')} in this case" if places[1:] else ""
+        wanted = _TO_FILL.get(str(places[0][0]), "what belongs there")
+        raise Unfinished(places[0], f"TODO{more}", wanted, hint=_FILL_HINT)
+
+
+def _todos(raw: Any) -> Iterator[PathInside]:
+    """Return the paths of all that is still to be written."""
+    if isinstance(raw, Todo):
+        yield ()
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(raw, dict):
+        items = raw.items()
+    elif isinstance(raw, list):
+        items = enumerate(raw)
+    for key, value in items:
+        if isinstance(value, dict | list | Todo):
+            yield from ((key, *path) for path in _todos(value))
 
 
 def _header(document: Any) -> FileSpec:

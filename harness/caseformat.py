@@ -141,3 +141,22 @@ class FileSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     operator: _Operator = None
     opset: _Opsets = None
     spec: _Spec = ""
+
+
+class DataSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``opcheck.yaml`` beside ONNX test data: what their layout cannot say of a case.
+
+    ``inputs`` names the inputs of the files, where their number does not tell.
+    Without ``outputs``, ``error`` and ``any_of``, the files hold what is expected.
+    """
+
+    id: str = ""
+    operator: str = ""
+    opset: int = 0
+    spec: str = ""
+    why: str = ""
+    inputs: list[str] | None = None
+    outputs: dict[str, ValueSpec] | None = None
+    error: bool | ErrorSpec | None = None
+    any_of: list[Alternative] | None = None
+    tolerance: ToleranceSpec | None = None

@@ -53,6 +53,22 @@ class Real(float):
         return self.text
 
 
+class Todo(str):
+    """The word ``TODO`` in a case file: what stands there is still to be written.
+
+    ``note`` says what it is, for the comment behind it.
+    """
+
+    __slots__ = ("note",)
+    note: str
+
+    def __new__(cls, note: str = "") -> Todo:
+        """Return the word."""
+        self = super().__new__(cls, "TODO")
+        self.note = note
+        return self
+
+
 class BadLiteral(ValueError):
     """A literal that its element type cannot hold: ``seen`` and ``wanted`` say which."""
 

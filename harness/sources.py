@@ -216,7 +216,8 @@ def _find(text: str, *, bundled: bool) -> list[_Found]:
         if path.suffix not in SUFFIXES:
             raise NoSuchSource(f"{text} is no case file; {wanted}")
         return [_Found("yaml", path, Path(name).as_posix())]
-    found = [("yaml", p) for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
+    files = [p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
+    found = [("yaml", p) for p in files if p.name != testdata.MANIFEST]
     found += [("data", p) for p in testdata.find_tests(path)]
     if not found:
         raise NoSuchSource(f"{text} holds no case file; {wanted}, and no ONNX test data")

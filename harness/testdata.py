@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 from pathlib import Path
@@ -33,12 +33,15 @@ from onnx import (
     numpy_helper,
 )
 
-from .case import Call, Case, Expected, Tolerance
-from .casefile import Loaded
+from .build import Place, build_expected
+from .case import Call, Case, Expected, MustFail, Tolerance
+from .casefile import Loaded, decode
+from .caseformat import CaseSpec, DataSpec
 from .dtypes import element_type_of, element_type_of_number, type_text
 from .errors import CaseError, count, shorten
 from .randomness import random_outputs
 from .values import value_of, without_shape
+from .yamlfile import Document, open_document
 
 #: The tolerances that onnx's own runner uses where the data bring none.
 RTOL, ATOL = 1e-3, 1e-7
@@ -49,6 +52,8 @@ MAX_TEXT = 2**16
 
 SETS = "test_data_set_*"
 MODEL = "model.onnx"
+#: What ``opcheck export`` writes beside the model.
+MANIFEST = "opcheck.yaml"
 
 _PROTOS: dict[str, Any] = {
     "tensor_type": TensorProto,
@@ -81,6 +86,7 @@ def load_tests(folder: Path, name: str, wanted: Collection[str] | None = None) -
     try:
         model = _read_model(folder)
         rtol, atol = _read_tolerance(folder)
+        manifest = _read_manifest(folder, model)
     except CaseError as error:
         error.file = f"{name}/{error.file}"
         error.case = _base(folder)
@@ -88,11 +94,11 @@ def load_tests(folder: Path, name: str, wanted: Collection[str] | None = None) -
         return loaded
     for title, variant, path in chosen:
         try:
-            inputs, outputs = _read_set(path, model)
+            inputs, outputs = _read_set(path, model, manifest)
             case = make_case(
                 name, _base(folder), variant, model, inputs, outputs, rtol=rtol, atol=atol
             )
-            loaded.cases.append(case)
+            loaded.cases.append(manifest.completed(case, outputs) if manifest else case)
         except Exception as problem:  # protobuf hands out, for one, names that are no UTF-8
             mistake = problem if isinstance(problem, CaseError) else _unforeseen(problem)
             mistake.file = "/".join(filter(None, (name, path.name, mistake.file)))
@@ -317,7 +323,11 @@ def _tensor_text(proto: TensorProto) -> str:
 def _decoded(proto: TensorProto) -> NDArray[Any]:
     """Return the array of a TensorProto; whatever is wrong in it raises ``CaseError``."""
     try:
+        if proto.data_type == TensorProto.STRING:  # onnx loses zero bytes at their ends
+            return _strings(np.array([*proto.string_data, None], object)[:-1]).reshape(proto.dims)
         return numpy_helper.to_array(proto)
+    except CaseError:
+        raise
     except Exception as error:  # damaged data raise almost anything
         seen = f"{_tensor_text(proto)} of shape {list(proto.dims)}: {_message(error)}"
         raise CaseError((), seen, "data that fit the dims") from None
@@ -411,13 +421,77 @@ def _read_tolerance(folder: Path) -> tuple[float, float]:
     return rtol, atol
 
 
-def _read_set(path: Path, model: ModelProto) -> tuple[dict[str, Expected], list[Expected]]:
-    """Return the inputs by name and the outputs of one data set."""
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """What ``opcheck.yaml`` says: the names of the inputs, and how the case is judged."""
+
+    spec: DataSpec
+    alternatives: tuple[tuple[Expected, ...] | MustFail, ...]
+    tolerances: Mapping[str, Tolerance]
+
+    def completed(self, case: Case, outputs: Sequence[Expected]) -> Case:
+        """Return a case as it is to be judged; ``outputs`` are those of the files."""
+        spec = self.spec
+        case = replace(
+            case,
+            alternatives=self.alternatives or (tuple(outputs),),
+            tolerances=self.tolerances,
+            spec=spec.spec,
+            why=" ".join(spec.why.split()),
+        )
+        if not spec.operator:
+            return case
+        domain, _, operator = spec.operator.rpartition(".")
+        domain = _domain(domain)
+        since_version = _since_version(domain, operator, spec.opset)
+        return replace(case, domain=domain, operator=operator, opset=spec.opset,
+                       since_version=since_version)  # fmt: skip
+
+
+def _read_manifest(folder: Path, model: ModelProto) -> _Manifest | None:
+    """Return what stands beside the model, if anything does; raises ``CaseError``."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return None
+    document: Document | None = None
+    try:
+        document = open_document(path)
+        spec = decode(document.value, DataSpec)
+        known = {value.name for value in model.graph.input}
+        for i, name in enumerate(spec.inputs or ()):
+            if name not in known:
+                raise CaseError(("inputs", i), shorten(name), "an input of the model")
+        due = CaseSpec(
+            "", outputs=spec.outputs, error=spec.error, any_of=spec.any_of, tolerance=spec.tolerance
+        )
+        names = [value.name for value in model.graph.output]
+        alternatives, tolerances = build_expected(due, Place(folder, MANIFEST, 1), names)
+        return _Manifest(spec, alternatives, tolerances)
+    except CaseError as error:
+        if document is not None and error.line is None:
+            error.line = document.line_of(error.path)
+        error.file = MANIFEST
+        raise
+
+
+def _read_set(
+    path: Path, model: ModelProto, manifest: _Manifest | None = None
+) -> tuple[dict[str, Expected], list[Expected]]:
+    """Return the inputs by name and the outputs of one data set.
+
+    Where the manifest says what is expected, the outputs are only of the right types.
+    """
     declared = {value.name: value.type for value in model.graph.input}
     files = _numbered(path, "input")
-    names = input_names(model, len(files), path)
+    named = manifest.spec.inputs if manifest else None
+    if named is not None and len(named) != len(files):
+        wanted = f"{count(len(named), 'input')}, as {MANIFEST} has"
+        raise CaseError((), count(len(files), "input"), wanted)
+    names = input_names(model, len(files), path) if named is None else named
     inputs = {n: _read_file(f, declared[n]) for n, f in zip(names, files, strict=True)}
     outputs = list(model.graph.output)
+    if manifest is not None and manifest.alternatives:
+        return inputs, [Expected("tensor", output.type) for output in outputs]
     files = _numbered(path, "output")
     if len(files) != len(outputs):
         wanted = f"{count(len(outputs), 'output')}, as the model has"

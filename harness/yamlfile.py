@@ -1,7 +1,8 @@
 """Reads YAML as case files need it: exact literals, no surprises, nothing that builds objects.
 
 The scalars follow the core schema of YAML 1.2: ``no``, ``on`` and ``1:30`` are strings.
-A float keeps its text (``literals.Real``), an integer is exact.
+A float keeps its text (``literals.Real``), an integer is exact, and the word ``TODO`` is told from
+a string (``literals.Todo``).
 Tags, duplicate keys, merge keys, aliases that contain themselves and documents that unfold to
 more than ``MAX_NODES`` nodes are errors.
 """
@@ -19,7 +20,7 @@ from yaml import MappingNode, ScalarNode, SequenceNode
 
 from .errors import CaseError, shorten
 from .errors import Path as PathInside
-from .literals import MAX_DIGITS, Real
+from .literals import MAX_DIGITS, Real, Todo
 
 #: A file larger than this is refused; large tensors belong into ``npy`` files.
 MAX_BYTES = 64 * 2**20
@@ -37,6 +38,7 @@ _WORDS: dict[str, Any] = {
     "true": True, "True": True, "TRUE": True,
     "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
+_TODO = Todo()
 #: The tag of every node whose author wrote none.
 _NO_TAG = ""
 
@@ -51,10 +53,14 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML document: its plain values, and the nodes they were built from."""
+    """A YAML document: its plain values, and the nodes they were built from.
+
+    ``unfinished`` tells whether the word ``TODO`` is among them.
+    """
 
     value: Any
     node: Any
+    unfinished: bool = False
 
     def line_of(self, path: PathInside) -> int | None:
         """Return the line (from 1) of the value at a path, or of the nearest place around it."""
@@ -120,7 +126,8 @@ def _document(text: str, file: str) -> Document:
     try:
         if not isinstance(node, ScalarNode):
             _Sizes().check(node)
-        return Document(_built(node, _Plain(_WORDS)), node)
+        plain = _Plain(_WORDS)
+        return Document(_built(node, plain), node, _TODO in plain)
     except CaseError as error:
         error.file = file
         raise
@@ -252,10 +259,15 @@ def _mapping(node: Any, plain: _Plain) -> dict[Any, Any]:
     return result
 
 
+def meaning(text: str) -> Any:
+    """Return what a plain scalar means."""
+    return _Plain(_WORDS)[text]
+
+
 def _scalar(text: str) -> Any:
     """Return what a plain scalar means that is none of the words."""
     if not text[0].isdigit() and text[0] not in "-+.":
-        return text
+        return _TODO if text == _TODO else text
     if _INT.fullmatch(text):
         if len(text) > MAX_DIGITS:
             raise CaseError((), shorten(text), f"an integer of at most {MAX_DIGITS} digits")

@@ -77,7 +77,7 @@ def opcheck(tmp_path: Path, plugin: Path) -> Opcheck:
             cwd=cwd,
             env={
                 **clean,
-                "PYTHONPATH": str(plugin),
+                "PYTHONPATH": os.pathsep.join([str(plugin), os.environ.get("PYTHONPATH", "")]),
                 "COLUMNS": "80",
                 "OPCHECK_CACHE": str(tmp_path / "cache"),
                 **environment,

@@ -1,0 +1,110 @@
+"""A case printed on a page of ``opcheck spec`` and imported again is the same case."""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import onnx.defs
+import pytest
+
+from case_equality import assert_same
+from opcheck.harness.case import Case, MustFail
+from opcheck.harness.caseentry import Beside
+from opcheck.harness.casefile import load
+from opcheck.harness.caseyaml import case_file
+from opcheck.harness.dtypes import element_type_of
+from opcheck.harness.sources import load_all
+from opcheck.harness.spec import describe
+from opcheck.harness.specpage import read_page
+from opcheck.reports.page import example
+from opcheck.reports.spec_rst import rst
+
+#: Of the cases outside of control flow, one in so many is taken: which, their ids decide.
+ONE_IN = 3
+#: Larger tensors take long to print in full.
+LARGE = 4096
+#: The fewest cases that must be compared.
+FEWEST = 6000
+
+
+def shown(case: Case) -> bool:
+    """Whether a page shows all of a case.
+
+    Not the model of a file, not which of several NaN it is, not all of a large tensor.
+    A version that is none has no page.
+    """
+    has_page = onnx.defs.has(case.operator, case.since_version, case.domain)
+    hidden = any(array.size > LARGE or odd_nan(array) for array in arrays(case))
+    return has_page and bool(case.node or case.model_text) and not hidden
+
+
+def arrays(case: Case) -> Iterator[np.ndarray]:
+    """The tensors of a case, those inside of other values left out."""
+    yield from (value for value in case.call.inputs.values() if isinstance(value, np.ndarray))
+    for alternative in case.alternatives:
+        if not isinstance(alternative, MustFail):
+            yield from (e.value for e in alternative if e.value is not None)
+
+
+def odd_nan(array: np.ndarray) -> bool:
+    """Whether there is a NaN that is not the one which a literal gives."""
+    element = element_type_of(array.dtype)
+    if element is None or not element.is_float:
+        return False
+    [plain] = np.array([np.nan]).astype(array.dtype)[:1]
+    nans = array[array != array]
+    return any(nan.tobytes() != plain.tobytes() for nan in nans)
+
+
+def taken(case: Case) -> bool:
+    return "/controlflow/" in case.file or zlib.crc32(case.id.encode()) % ONE_IN == 0
+
+
+def pages(cases: list[Case]) -> dict[str, list[Case]]:
+    """The cases of each operator and version, with different names."""
+    found: dict[str, dict[str, Case]] = defaultdict(dict)
+    for case in cases:
+        key = f"{case.domain or 'ai.onnx'} {case.operator}-{case.since_version}"
+        while case.title in found[key]:
+            key += "'"
+        found[key][case.title] = case
+    return {key: list(group.values()) for key, group in found.items()}
+
+
+LOADED = [case for case in load_all([]).cases if taken(case) and shown(case)]
+
+
+def test_many_cases_are_compared():
+    """All of control flow, and a third of the rest."""
+    assert len(LOADED) > FEWEST
+    assert {c.operator for c in LOADED} >= {"If", "Loop", "Scan", "SequenceMap", "Range"}
+
+
+@pytest.mark.parametrize("folder", sorted({case.file.split("/")[1] for case in LOADED}))
+def test_a_page_gives_back_its_cases(tmp_path, folder):
+    """Model, inputs, what is expected and tolerances, bit for bit."""
+    compared = 0
+    chosen = [case for case in LOADED if case.file.split("/")[1] == folder]
+    for number, cases in enumerate(pages(chosen).values()):
+        first = cases[0]
+        schema = onnx.defs.get_schema(first.operator, first.since_version, first.domain)
+        page = msgspec.structs.replace(
+            describe(schema), examples=tuple(example(case, limit=None) for case in cases)
+        )
+        beside = Beside(f"data{number}")
+        found = read_page(rst(page), "page.rst", beside)
+        assert [str(error) for error in found.errors] == []
+        path = tmp_path / f"cases{number}.yaml"
+        path.write_text(case_file(found.entries, "A page."), encoding="utf-8")
+        beside.write(tmp_path)
+        loaded = load(path, path.name)
+        assert [str(error) for error in loaded.errors] == []
+        for old, new in zip(cases, loaded.cases, strict=True):
+            assert new.why == old.why
+            assert_same(old, new)
+            compared += 1
+    assert compared == len(chosen)
