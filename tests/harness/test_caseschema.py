@@ -25,6 +25,7 @@ from opcheck.harness.caseschema import schema
 from opcheck.harness.sources import BUNDLED
 
 DOCUMENT = json.loads(schema())
+ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(p for p in BUNDLED.iterdir() if p.is_dir())
 VALIDATOR = Draft202012Validator(DOCUMENT)
 
@@ -68,7 +69,7 @@ def test_every_key_is_described(kind):
     found = DOCUMENT["$defs"][kind.__name__]
     assert list(found["properties"]) == list(kind.__struct_fields__)
     assert found["additionalProperties"] is False
-    text = (BUNDLED.parent / "docs" / "case-format.md").read_text()
+    text = (ROOT / "docs" / "case-format.md").read_text()
     for name, field in found["properties"].items():
         assert "description" in json.dumps(field) or "$ref" in json.dumps(field), name
         assert name in text, name
