@@ -119,8 +119,10 @@ class RunSession:
         for problem in problems:
             self.display.problem(problem)
         if not planning.cases and not problems:
-            click.echo("no case matched", err=True)
-            return Status.NO_CASE
+            if not planning.total:
+                click.echo("no case matched", err=True)
+                return Status.NO_CASE
+            click.echo("opcheck: all cases are in other shards", err=True)
         with ExitStack() as stack:
             try:
                 for name in dict.fromkeys(self.backends):

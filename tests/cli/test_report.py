@@ -102,6 +102,20 @@ def test_a_run_that_is_killed_leaves_a_file_that_says_so(opcheck, tmp_path, plug
         assert suite.get("tests") == str(kept)
 
 
+def test_a_shard_may_be_empty(opcheck, small):
+    """With more shards than cases all are fine, and together they have every case."""
+    names = []
+    for part in range(1, 7):
+        names.append(f"part{part}.jsonl")
+        done = opcheck("run", "small", "--shard", f"{part}/6", "--json", names[-1], "-q")
+        assert done.returncode == 0
+        assert ("0 passed" in done.stdout) is ("all cases are in other shards" in done.stderr)
+    done = opcheck("report", *names)
+    assert done.returncode == 0
+    assert "3 passed" in done.stdout
+    assert opcheck("run", "small", "-k", "nothing", "--shard", "1/6").returncode == 5
+
+
 def test_shards_and_backends_are_put_together(opcheck, small, tmp_path):
     """From all parts comes the whole; without one, its cases are missing."""
     for part in ("1/2", "2/2"):
