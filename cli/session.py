@@ -105,6 +105,7 @@ class RunSession:
 
     def __post_init__(self) -> None:
         given = self.settings
+        self.keeps_records = bool(given.reports)
         self.display = self.displayed_by(
             quiet=given.quiet, verbose=given.verbose, failures=not given.update_expect
         )
@@ -248,7 +249,7 @@ class RunSession:
     def _count(self, record: Record) -> None:
         self.tally.add(record)
         self.history.add(record.case, record.outcome)
-        if self.settings.reports:
+        if self.keeps_records:
             self.records.append(record)
 
     def _new_detail(self, cases: Plan, number: int, record: Record) -> list[Detail]:

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import onnx.defs
-from onnx import ModelProto
 
-from .uses import Use, uses_of_model
+from .uses import Use
 
 _FLOATS = ("tensor(float16)", "tensor(float)", "tensor(double)")
 _BODY = "onnx's checker refuses its function body for any type but float"
@@ -57,14 +56,6 @@ def signatures_of_uses(uses: Iterable[Use]) -> set[Signature]:
         for use in uses
         for pair in use.types
     }
-
-
-def signatures_of_model(model: ModelProto) -> set[Signature]:
-    """Return all that the nodes of a model use, bodies included; types that stay unknown are not.
-
-    A model that shape inference rejects has none.
-    """
-    return signatures_of_uses(use for use in uses_of_model(model) if isinstance(use, Use))
 
 
 def unreachable(signature: Signature) -> str:

@@ -282,8 +282,6 @@ def _literal(
     if shape is None:
         shape = nested
     elif nested != shape and (prod(nested) != prod(shape) or len(nested) > 1):
-        if raw == "TODO":
-            raise CaseError((key,), "TODO", count(prod(shape), "element"))
         counts = count(prod(nested), "element")
         given = counts if len(nested) < 2 else f"data of shape {list(nested)}"
         raise CaseError(("shape",), f"{list(shape)} beside {given}", "a shape that fits its data")

@@ -13,7 +13,6 @@ from opcheck.harness.coverage import Count, measure, rows, total, totals
 from opcheck.harness.facts import facts_of_plan
 from opcheck.harness.signatures import (
     schemas_with_signatures,
-    signatures_of_model,
     signatures_of_uses,
 )
 from opcheck.harness.sources import BUNDLED, plan_all
@@ -237,10 +236,7 @@ def test_the_cache_holds_what_the_cases_use(tmp_path, monkeypatch):
     assert list(tmp_path.glob("cases/*/uses-*.cases"))
     assert list(facts_of_plan(plan)) == direct
     assert list(facts_of_plan(plan.at([5, 2]))) == [direct[5], direct[2]]
-    of_models = [signatures_of_model(c.call.model) for c in plan.loaded()]
-    used = [signatures_of_uses(f.uses) for _, _, f in direct]
-    assert all(u <= m for u, m in zip(used, of_models, strict=True))
-    assert any(used)
+    assert any(signatures_of_uses(f.uses) for _, _, f in direct)
 
 
 def test_folders_of_test_data_and_suites_count(tmp_path):
